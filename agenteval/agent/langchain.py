@@ -1,0 +1,42 @@
+"""Mocks as LangChain tools, for graphs built on `langchain-openai` and LangGraph's prebuilt agents."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+
+from agenteval.agent.toolbox import Toolbox
+from agenteval.digest import canonical_json
+
+
+class MockTool(BaseTool):
+    """One tool of an episode's toolbox; arguments go to the mock unjudged, so that the model sees its own errors."""
+
+    toolbox: Any
+    args_schema: Any
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Answer a tool call, given as LangGraph's tool node gives it; plain arguments are answered too."""
+        if not isinstance(input, dict) or input.get("type") != "tool_call":
+            return self._run(**(input if isinstance(input, dict) else json.loads(input)))
+        result = self.toolbox.call(self.name, canonical_json(input["args"]), str(input["id"]))
+        return ToolMessage(content=result, tool_call_id=str(input["id"]), name=self.name)
+
+    def _run(self, **arguments: Any) -> str:
+        return str(self.toolbox.call(self.name, canonical_json(arguments), ""))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """The same for graphs that await; a mock never waits."""
+        return self.invoke(input, config, **kwargs)
+
+
+def as_tools(toolbox: Toolbox) -> list[BaseTool]:
+    """Every tool of a toolbox, in the task's order."""
+    return [
+        MockTool(name=mock.name, description=mock.description, args_schema=mock.parameters, toolbox=toolbox)
+        for mock in toolbox.mocks.values()
+    ]

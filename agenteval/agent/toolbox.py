@@ -1,0 +1,105 @@
+"""The tools of one episode: its world, its clock, and a record of every call."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from agenteval import tools
+from agenteval.client import EpisodeRecorder
+from agenteval.records import ToolCall
+from agenteval.spec import Case, TaskVariant, ToolMock
+from agenteval.spec.suite import FINISH_ARGUMENT
+
+ORDER_WAIT_S = 60.0
+"""A call waits this long for the calls before it in its turn; an agent that drops one must not hang."""
+
+
+class Toolbox:
+    """Answers an episode's tool calls one at a time, in the order in which the model wrote them."""
+
+    def __init__(
+        self, variant: TaskVariant, *, clock: str, finish_tool: str | None, recorder: EpisodeRecorder
+    ) -> None:
+        """Open the tools of a task variant.
+
+        Args:
+            variant: Whose tools and world.
+            clock: ISO 8601 instant that the mocks see.
+            finish_tool: Name of the tool that ends the episode; None for none.
+            recorder: Takes every call.
+        """
+        self.mocks: dict[str, ToolMock] = {mock.name: mock for mock in variant.tools}
+        if finish_tool is not None:
+            self.mocks[finish_tool] = _finish_mock(finish_tool)
+        self._finish_tool, self._recorder = finish_tool, recorder
+        self._state = tools.State(world=variant.world, clock=clock)
+        self._turn_over = threading.Condition()
+        self.answer: str | None = None
+        """What the finish tool was given; None until it has been called with success."""
+
+    @property
+    def world(self) -> dict[str, Any]:
+        """The world now."""
+        return self._state.world
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the finish tool has been called with success."""
+        return self.answer is not None
+
+    def schemas(self) -> list[dict[str, Any]]:
+        """The tools as the chat completions API declares them, in the task's order."""
+        return [tools.openai_schema(mock) for mock in self.mocks.values()]
+
+    def call(self, name: str, arguments: str, call_id: str) -> str:
+        """Answer one call with a text for the model; never raises for what the model wrote.
+
+        Args:
+            name: The tool, known or not.
+            arguments: Raw JSON text.
+            call_id: As the response gave it; its place decides the order among the turn's calls.
+        """
+        with self._turn_over:
+            place = _place(call_id)
+            self._turn_over.wait_for(lambda: self._recorder.calls_this_turn() >= place, timeout=ORDER_WAIT_S)
+            before = self._state
+            outcome = tools.call_tool(self.mocks, name, arguments, before)
+            self._state = outcome.state
+            if name == self._finish_tool and outcome.error is None:
+                self.answer = str(tools.parse_arguments(arguments)[0][FINISH_ARGUMENT])
+            self._recorder.add_tool_call(
+                ToolCall(
+                    call=self._recorder.calls_this_turn(),
+                    call_id=call_id,
+                    server_call_id="",
+                    tool=name,
+                    arguments=arguments,
+                    result=outcome.result,
+                    error=outcome.error,
+                    state_digest=before.digest(),
+                    world_patch=tools.world_patch(before, outcome.state),
+                )
+            )
+            self._turn_over.notify_all()
+            return outcome.result
+
+
+def _finish_mock(name: str) -> ToolMock:
+    return ToolMock(
+        name=name,
+        description="End the task with the final answer.",
+        parameters={
+            "type": "object",
+            "properties": {FINISH_ARGUMENT: {"type": "string"}},
+            "required": [FINISH_ARGUMENT],
+            "additionalProperties": False,
+        },
+        default=Case(returns="done"),
+    )
+
+
+def _place(call_id: str) -> int:
+    """Place of a call in its turn, from its id; an id that is not ours does not wait."""
+    suffix = call_id.rpartition("_")[2]
+    return int(suffix) if call_id.startswith("call_") and suffix.isdigit() else 0

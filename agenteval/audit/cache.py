@@ -1,0 +1,171 @@
+"""Cache: what requests reused of earlier requests' KV cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agenteval.audit.facts import KEPT, UNPROVEN, Finding, RunFacts, shown
+from agenteval.records import Evidence, Turn
+
+HITS = "vllm:prefix_cache_hits_total"
+
+
+class CacheAuditor:
+    """Rests on the server's configuration, a probe pair with its control, every turn's count, and the hit counter.
+
+    A turn's `cached_tokens` may be absent because nothing was hit, so absence alone proves nothing: for a disabled
+    cache the engine's counter must stand at zero too; for an isolated one, first turns must not have hit.
+    """
+
+    clause = "cache"
+
+    def __init__(self, facts: RunFacts) -> None:
+        self._facts, self._finding = facts, Finding(facts.run.run_id, self.clause)
+        self._mode = facts.contract.cache.mode
+        self._probes: dict[str, Turn] = {}
+        self._hit_turns: list[str] = []
+        self._first_turn_hits: list[str] = []
+        self._cached = self._prompt = self._unknown = self._turns = 0
+        self._salts: dict[str, str] = {}
+        self._salt_problems: list[str] = []
+
+    def observe(self, turn: Turn) -> None:
+        """Count what a turn read from the cache."""
+        if turn.kind == "probe":
+            self._probes[turn.episode_id] = turn
+            return
+        self._turns += 1
+        self._prompt += turn.prompt_tokens
+        self._cached += turn.cached_tokens or 0
+        self._unknown += turn.cached_tokens is None
+        if turn.cached_tokens:
+            place = f"{turn.episode_id} turn {turn.turn}: {turn.cached_tokens}"
+            self._hit_turns.append(place)
+            if turn.turn == 0:
+                self._first_turn_hits.append(place)
+        self._check_salt(turn)
+
+    def conclude(self) -> Iterator[Evidence]:
+        """Turns and counters, then probes, then configuration."""
+        yield from {"disabled": self._disabled, "per_episode": self._per_episode, "shared": self._shared}[self._mode]()
+        for boot, _ in self._facts.boots:
+            yield from self._probe_pair(boot.boot_id)
+        yield from self._configuration()
+
+    def _configuration(self) -> Iterator[Evidence]:
+        wanted = "False" if self._mode == "disabled" else "True"
+        for boot, _ in self._facts.boots:
+            found = boot.facts.get("cache_config", {}).get("enable_prefix_caching")
+            yield self._finding.judged(
+                "the server's own cache configuration",
+                None if found is None else found == wanted,
+                expected=f"enable_prefix_caching={wanted}",
+                observed=f"enable_prefix_caching={found}",
+                boot=boot.boot_id,
+            )
+
+    def _probe_pair(self, boot_id: str) -> Iterator[Evidence]:
+        warm = self._probes.get(f"{boot_id}/cache-warm")
+        other = self._probes.get(f"{boot_id}/cache-other-salt")
+        if warm is None or other is None:
+            yield self._finding.row(
+                "cache probes", UNPROVEN, expected="sent at the start of the boot", observed="absent", boot=boot_id
+            )
+            return
+        if self._mode == "disabled":
+            # Null is what vLLM reports for no hit; the counter below tells it from a count that is not reported.
+            yield self._finding.judged(
+                "probe: the same prompt again must miss",
+                not warm.cached_tokens,
+                expected="0 or null",
+                observed=_count(warm),
+                boot=boot_id,
+            )
+            return
+        yield self._finding.judged(
+            "probe: the same prompt and salt again must hit (positive control)",
+            None if warm.cached_tokens is None else warm.cached_tokens > 0,
+            expected="more than 0 cached tokens",
+            observed=_count(warm),
+            boot=boot_id,
+        )
+        yield self._finding.judged(
+            "probe: the same prompt under another salt must miss",
+            not other.cached_tokens,
+            expected="0 or null",
+            observed=_count(other),
+            boot=boot_id,
+        )
+
+    def _disabled(self) -> Iterator[Evidence]:
+        yield self._finding.judged(
+            "turns that read from the cache",
+            not self._hit_turns,
+            expected="none",
+            observed=f"{len(self._hit_turns)} of {self._turns}",
+            turns=shown(self._hit_turns),
+        )
+        for boot, end in self._facts.boots:
+            before = boot.facts.get("metrics", {}).get(HITS)
+            after = None if end is None else end.metrics.get(HITS)
+            yield self._finding.judged(
+                "the engine's counter of cached tokens over the boot",
+                None if before is None or after is None else after == before,
+                expected="unchanged",
+                observed=f"{_number(before)} before, {_number(after)} after",
+                boot=boot.boot_id,
+            )
+
+    def _per_episode(self) -> Iterator[Evidence]:
+        yield self._finding.judged(
+            "each episode's requests carried one salt of its own",
+            not self._salt_problems,
+            expected="one salt an episode, none shared",
+            observed=f"{len(self._salts)} salts" if not self._salt_problems else shown(self._salt_problems),
+        )
+        yield self._finding.judged(
+            "first turns that read from the cache",
+            not self._first_turn_hits,
+            expected="none",
+            observed=f"{len(self._first_turn_hits)} first turns",
+            turns=shown(self._first_turn_hits),
+        )
+        yield self._share()
+        for boot, end in self._facts.boots:
+            preempted = None if end is None else end.metrics.get("vllm:num_preemptions_total")
+            yield self._finding.judged(
+                "requests that were preempted, whose cache was computed again",
+                None if preempted is None else preempted == 0,
+                expected="0",
+                observed=_number(preempted),
+                boot=boot.boot_id,
+            )
+
+    def _shared(self) -> Iterator[Evidence]:
+        yield self._share()
+
+    def _share(self) -> Evidence:
+        share = self._cached / self._prompt if self._prompt else 0.0
+        return self._finding.row(
+            "share of prompt tokens read from the cache",
+            KEPT,
+            expected="measured",
+            observed=f"{share:.1%} of {self._prompt}; {self._unknown} of {self._turns} turns reported none",
+        )
+
+    def _check_salt(self, turn: Turn) -> None:
+        if self._mode != "per_episode":
+            return
+        salt = turn.request.get("cache_salt")
+        if salt is None:
+            self._salt_problems.append(f"{turn.episode_id} turn {turn.turn} has no salt")
+        elif self._salts.setdefault(salt, turn.episode_id) != turn.episode_id:
+            self._salt_problems.append(f"{turn.episode_id} shares a salt with {self._salts[salt]}")
+
+
+def _count(turn: Turn) -> str:
+    return "null" if turn.cached_tokens is None else f"{turn.cached_tokens} of {turn.prompt_tokens} tokens"
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:g}"

@@ -1,0 +1,90 @@
+"""What auditors are given, and what they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from agenteval.contract import Contract
+from agenteval.records import (
+    Boot,
+    BootEnd,
+    ClauseVerdict,
+    Divergence,
+    Episode,
+    Evidence,
+    Run,
+    Turn,
+)
+
+KEPT, BREACHED, UNPROVEN = ClauseVerdict.KEPT, ClauseVerdict.BREACHED, ClauseVerdict.UNPROVEN
+NOT_PROMISED = ClauseVerdict.NOT_PROMISED
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """A run's stored facts, its turns excepted, which auditors see one by one."""
+
+    run: Run
+    contract: Contract
+    boots: tuple[tuple[Boot, BootEnd | None], ...]
+    episodes: tuple[Episode, ...]
+    divergences: tuple[Divergence, ...]
+
+    @property
+    def is_managed(self) -> bool:
+        """Whether every boot was started by us; of another's server, much cannot be proven."""
+        return bool(self.boots) and all(boot.is_managed for boot, _ in self.boots)
+
+
+class Auditor(Protocol):
+    """Sees every turn of a run once, episodes' and probes', then concludes."""
+
+    clause: str
+
+    def observe(self, turn: Turn) -> None:
+        """Take note of one turn; turns of an episode come in order."""
+
+    def conclude(self) -> Iterator[Evidence]:
+        """The evidence, at least one row."""
+
+
+@dataclass(slots=True)
+class Finding:
+    """Makes the evidence rows of one clause."""
+
+    run_id: str
+    clause: str
+
+    def row(
+        self,
+        fact: str,
+        verdict: ClauseVerdict,
+        *,
+        expected: object,
+        observed: object,
+        **detail: Any,
+    ) -> Evidence:
+        """One row of evidence."""
+        return Evidence(
+            run_id=self.run_id,
+            clause=self.clause,
+            fact=fact,
+            verdict=verdict,
+            expected=str(expected),
+            observed=str(observed),
+            detail=detail,
+        )
+
+    def judged(self, fact: str, holds: bool | None, *, expected: object, observed: object, **detail: Any) -> Evidence:
+        """A row that is kept or breached, or unproven where `holds` is None."""
+        verdict = UNPROVEN if holds is None else KEPT if holds else BREACHED
+        return self.row(fact, verdict, expected=expected, observed=observed, **detail)
+
+
+def shown(items: list[str]) -> str:
+    """The first few of a list, and how many more there are."""
+    more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+    return ", ".join(items[:_SHOWN]) + more

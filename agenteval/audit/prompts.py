@@ -1,0 +1,76 @@
+"""Prompts: how each turn's prompt followed from the turns before."""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Iterator
+
+from agenteval.audit.facts import KEPT, Finding, RunFacts, shown
+from agenteval.digest import digest_bytes, digest_json
+from agenteval.records import Evidence, Turn
+
+
+class PromptsAuditor:
+    """Rests on the stored prompt ids: whether they extend the turn before, and whether equal messages gave equal ids.
+
+    A chat template that renders today's date, or a server that changes its template, gives other ids for the same
+    messages.
+    """
+
+    clause = "prompts"
+
+    def __init__(self, facts: RunFacts) -> None:
+        self._facts, self._finding = facts, Finding(facts.run.run_id, self.clause)
+        self._later = 0
+        self._broken: list[str] = []
+        self._prompts: dict[str, str] = {}
+        self._repeated = 0
+        self._unequal: list[str] = []
+        self._episode_id = self._messages = ""
+        self._history: list[int] = []
+
+    def observe(self, turn: Turn) -> None:
+        """Follow an episode's messages and prompt ids from turn to turn."""
+        if turn.episode_id != self._episode_id:
+            self._episode_id, self._messages, self._history = turn.episode_id, "", []
+        # A chain of hashes stands for the messages, so that a long conversation is not kept for every turn of it.
+        self._messages = digest_json(
+            [self._messages, turn.messages_kept, list(turn.messages_added), turn.request.get("tools")]
+        )
+        prompt = [*self._history[: turn.prompt_kept], *turn.prompt_added]
+        ids = digest_bytes(array.array("q", prompt).tobytes())
+        self._repeated += self._messages in self._prompts
+        if self._prompts.setdefault(self._messages, ids) != ids:
+            self._unequal.append(f"{turn.episode_id} turn {turn.turn}")
+        self._history = [*prompt, *turn.output_ids]
+        if turn.is_continuous is not None:
+            self._later += 1
+            if not turn.is_continuous:
+                self._broken.append(f"{turn.episode_id} turn {turn.turn}")
+
+    def conclude(self) -> Iterator[Evidence]:
+        """Equal messages, equal ids; then continuity, which only `continuous` promises."""
+        yield self._finding.judged(
+            "equal messages gave equal prompt ids",
+            not self._unequal,
+            expected="always",
+            observed=f"{len(self._unequal)} of {self._repeated} repeated prompts differ",
+            turns=shown(self._unequal),
+        )
+        observed = f"{self._later - len(self._broken)} of {self._later} later turns extend the turn before"
+        if self._facts.contract.prompts.mode == "continuous":
+            yield self._finding.judged(
+                "prompts extend the previous prompt and output",
+                not self._broken,
+                expected="every later turn",
+                observed=observed,
+                turns=shown(self._broken),
+            )
+        else:
+            yield self._finding.row(
+                "prompts extend the previous prompt and output",
+                KEPT,
+                expected="measured; the rest were rendered again from the messages",
+                observed=observed,
+                turns=shown(self._broken),
+            )

@@ -1,0 +1,63 @@
+"""Sampling: what every request asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agenteval.audit.facts import Finding, RunFacts, shown
+from agenteval.records import Evidence, Turn
+
+
+class SamplingAuditor:
+    """Rests on the stored fields of every request, and on the engine's word that it fills in none of its own."""
+
+    clause = "sampling"
+
+    def __init__(self, facts: RunFacts) -> None:
+        self._facts, self._finding = facts, Finding(facts.run.run_id, self.clause)
+        self._wanted = facts.contract.sampling.model_dump(mode="json")
+        del self._wanted["seed"]
+        self._seeds = {episode.plan.episode_id: episode.plan.seed for episode in facts.episodes}
+        self._turns = 0
+        self._wrong: list[str] = []
+        self._wrong_seeds: list[str] = []
+
+    def observe(self, turn: Turn) -> None:
+        """Compare a request with the contract."""
+        if turn.kind == "probe":
+            return
+        self._turns += 1
+        for field, wanted in self._wanted.items():
+            if field not in turn.request or turn.request[field] != wanted:
+                sent = turn.request.get(field, "nothing")
+                self._wrong.append(f"{turn.episode_id} turn {turn.turn}: {field}={sent!r}")
+        seed = self._seeds.get(turn.episode_id)
+        if seed is not None and turn.request.get("seed") != seed:
+            self._wrong_seeds.append(f"{turn.episode_id} turn {turn.turn}: {turn.request.get('seed')!r}")
+
+    def conclude(self) -> Iterator[Evidence]:
+        """Fields, seeds, and whose defaults fill what is not sent."""
+        yield self._finding.judged(
+            "sampling fields of every request",
+            not self._wrong if self._turns else None,
+            expected=f"the contract's {len(self._wanted)} fields in every request",
+            observed=f"{self._turns} requests, {len(self._wrong)} fields differ",
+            fields=shown(self._wrong),
+        )
+        yield self._finding.judged(
+            "seed of every request",
+            not self._wrong_seeds if self._turns else None,
+            expected="derived from contract, task, variant and sample",
+            observed=f"{self._turns} requests, {len(self._wrong_seeds)} seeds differ",
+            seeds=shown(self._wrong_seeds),
+        )
+        for boot, _ in self._facts.boots:
+            config = boot.facts.get("config", {}).get("vllm_config", {})
+            source = config.get("model_config", {}).get("generation_config") if isinstance(config, dict) else None
+            yield self._finding.judged(
+                "where the engine takes sampling defaults from",
+                None if source is None else source == "vllm",
+                expected="vllm, not the model's generation_config.json",
+                observed=source or "unknown",
+                boot=boot.boot_id,
+            )

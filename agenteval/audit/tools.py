@@ -1,0 +1,56 @@
+"""Tools: equal calls in equal states gave equal results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agenteval.audit.facts import Finding, RunFacts, shown
+from agenteval.digest import digest_json
+from agenteval.records import Evidence, Turn
+
+
+class ToolsAuditor:
+    """Rests on every recorded call: its state's hash, its arguments, its result, its id and its place."""
+
+    clause = "tools"
+
+    def __init__(self, facts: RunFacts) -> None:
+        self._finding = Finding(facts.run.run_id, self.clause)
+        self._tasks = {
+            episode.plan.episode_id: (episode.plan.task, episode.plan.variant) for episode in facts.episodes
+        }
+        self._results: dict[str, str] = {}
+        self._calls = self._repeated = 0
+        self._unequal: list[str] = []
+        self._out_of_place: list[str] = []
+
+    def observe(self, turn: Turn) -> None:
+        """Compare each call's result with what the same call gave before."""
+        for place, call in enumerate(turn.tool_calls):
+            self._calls += 1
+            where = f"{turn.episode_id} turn {turn.turn} call {place}"
+            task = self._tasks.get(turn.episode_id, ("", ""))
+            key = digest_json([*task, call.state_digest, call.tool, call.arguments])
+            result = digest_json([call.result, call.error, list(call.world_patch)])
+            self._repeated += key in self._results
+            if self._results.setdefault(key, result) != result:
+                self._unequal.append(where)
+            if call.call != place or not call.call_id.endswith(f"{turn.turn:03d}_{place:02d}"):
+                self._out_of_place.append(f"{where}: {call.call_id}")
+
+    def conclude(self) -> Iterator[Evidence]:
+        """Equal results, then ids and order."""
+        yield self._finding.judged(
+            "equal calls in equal states gave equal results",
+            not self._unequal,
+            expected="always",
+            observed=f"{len(self._unequal)} of {self._repeated} repeated calls differ; {self._calls} calls in all",
+            calls=shown(self._unequal),
+        )
+        yield self._finding.judged(
+            "calls ran in the order written, under ids made of turn and place",
+            not self._out_of_place,
+            expected="always",
+            observed=f"{len(self._out_of_place)} of {self._calls} calls differ",
+            calls=shown(self._out_of_place),
+        )

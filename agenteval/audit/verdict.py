@@ -1,0 +1,72 @@
+"""From evidence to the verdict of clauses and of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from agenteval.audit.batching import BatchingAuditor
+from agenteval.audit.boot import BootAuditor
+from agenteval.audit.cache import CacheAuditor
+from agenteval.audit.engine import EngineAuditor
+from agenteval.audit.facts import BREACHED, KEPT, NOT_PROMISED, UNPROVEN, Auditor, RunFacts
+from agenteval.audit.model import ModelAuditor
+from agenteval.audit.prompts import PromptsAuditor
+from agenteval.audit.repeats import RepeatsAuditor
+from agenteval.audit.sampling import SamplingAuditor
+from agenteval.audit.tools import ToolsAuditor
+from agenteval.compare import differs_at
+from agenteval.contract.clauses import CLAUSES
+from agenteval.records import ClauseVerdict, EpisodeStatus, Evidence, Turn, Verdict
+
+_AUDITORS = (
+    CacheAuditor,
+    BatchingAuditor,
+    SamplingAuditor,
+    EngineAuditor,
+    ModelAuditor,
+    BootAuditor,
+    ToolsAuditor,
+    PromptsAuditor,
+    RepeatsAuditor,
+)
+_WORST_FIRST = (BREACHED, UNPROVEN, KEPT, NOT_PROMISED)
+
+
+def audit_run(facts: RunFacts, turns: Iterable[Turn]) -> tuple[Evidence, ...]:
+    """The evidence of every clause, in the contract's order.
+
+    Args:
+        facts: What was stored of the run, its turns excepted.
+        turns: Every turn, episodes' and probes', the turns of one episode together and in order.
+    """
+    auditors: list[Auditor] = [auditor(facts) for auditor in _AUDITORS]
+    for turn in turns:
+        for auditor in auditors:
+            auditor.observe(turn)
+    return tuple(row for auditor in auditors for row in auditor.conclude())
+
+
+def clause_verdicts(evidence: Sequence[Evidence]) -> dict[str, ClauseVerdict]:
+    """Each clause's verdict: its worst evidence; a clause without evidence is unproven."""
+    verdicts = {}
+    for clause in CLAUSES:
+        found = {row.verdict for row in evidence if row.clause == clause}
+        verdicts[clause] = next((verdict for verdict in _WORST_FIRST if verdict in found), UNPROVEN)
+    return verdicts
+
+
+def run_verdict(facts: RunFacts, evidence: Sequence[Evidence]) -> Verdict:
+    """What the run comes to.
+
+    An episode that was not run leaves the question open, whatever the others show. Then a breach counts most; then a
+    divergence that the contract only measures; then a clause that could not be proven.
+    """
+    finished = sum(episode.status is EpisodeStatus.FINISHED for episode in facts.episodes)
+    if finished < facts.run.planned_episodes:
+        return Verdict.UNPROVEN
+    found = set(clause_verdicts(evidence).values())
+    if BREACHED in found:
+        return Verdict.BREACHED
+    if any(differs_at(divergence, facts.contract.repeats.level) for divergence in facts.divergences):
+        return Verdict.DIVERGED
+    return Verdict.UNPROVEN if UNPROVEN in found else Verdict.KEPT

@@ -1,0 +1,148 @@
+"""Progress on stderr: one line that is drawn over on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+
+from agenteval.cli.common import say
+from agenteval.records import Episode, EpisodePlan, EpisodeStatus
+
+_PLAIN_EVERY_S = 5.0
+"""How often a step that goes on is said again where lines cannot be drawn over."""
+
+
+class StatusLine:
+    """The current state of long work, drawn over in place on a terminal."""
+
+    def __init__(self) -> None:
+        self._is_terminal = sys.stderr.isatty()
+        self._drawn = 0
+        self._last_plain = ("", 0.0)
+
+    def update(self, text: str, *, step: str) -> None:
+        """Show the state; where it cannot be drawn over, only a new step or a long wait is said."""
+        if self._is_terminal:
+            sys.stderr.write(f"\r{text:<{self._drawn}}")
+            sys.stderr.flush()
+            self._drawn = len(text)
+            return
+        last_step, last_time = self._last_plain
+        if step != last_step or time.monotonic() - last_time >= _PLAIN_EVERY_S:
+            say(text)
+            self._last_plain = (step, time.monotonic())
+
+    def say(self, text: str) -> None:
+        """A lasting line above the state."""
+        self.clear()
+        say(text)
+
+    def clear(self) -> None:
+        """Wipe the state."""
+        if self._is_terminal and self._drawn:
+            sys.stderr.write("\r" + " " * self._drawn + "\r")
+            sys.stderr.flush()
+            self._drawn = 0
+
+
+class StepLine:
+    """Progress of a pull, as `agenteval.models` reports it; use it as a context manager."""
+
+    def __init__(self) -> None:
+        self._line = StatusLine()
+
+    def __call__(self, step: str, done: int, total: int, /) -> None:
+        """Take one report."""
+        self._line.update(f"model     {step}: {done / max(total, 1):.0%}", step=step)
+
+    def __enter__(self) -> StepLine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._line.clear()
+
+
+class RunProgress:
+    """Draws a run: the server's start, then episodes with what is left and how long that may take."""
+
+    def __init__(self, *, is_quiet: bool) -> None:
+        self._is_quiet, self._line = is_quiet, StatusLine()
+        self._planned = self._ended = self._passed = self._graded = self._turns = 0
+        self._started = 0.0
+
+    def planned(self, run_id: str, episodes: int) -> None:
+        """The run has its order of episodes."""
+        self._planned = episodes
+        self._say(f"run       {run_id}: {episodes} episodes")
+
+    def starting(self, phase: str, elapsed_s: float) -> None:
+        """The server is in this phase of its start."""
+        if phase == "ready":
+            self._say(f"server    ready after {elapsed_s:.0f} s")
+        else:
+            self._update(f"server    {phase}, {elapsed_s:.0f} s", step=phase)
+
+    def probing(self) -> None:
+        """The server is healthy and its probes run."""
+        self._update("server    probing its cache", step="probe")
+
+    def episode_started(self, plan: EpisodePlan) -> None:
+        """An episode makes its first request."""
+        if not self._started:
+            self._started = time.monotonic()
+        self._update(f"episode   {self._count()} {plan.label}{self._left()}", step=plan.episode_id)
+
+    def episode_ended(self, episode: Episode, passed: bool | None) -> None:
+        """An episode has ended."""
+        self._ended += 1
+        self._turns += episode.turns
+        self._passed += passed is True
+        self._graded += passed is not None
+        if episode.status is EpisodeStatus.NOT_RUN:
+            outcome = f"not run: {episode.message}"
+        else:
+            outcome = {True: "passed", False: "failed", None: "not graded"}[passed]
+        self._say(
+            f"episode   {self._count()} {episode.plan.label}: {outcome}, {episode.turns} turns, "
+            f"{episode.elapsed_s:.1f} s{self._left()}"
+        )
+
+    def judging(self) -> None:
+        """Repeats are compared and clauses audited."""
+        self._update("judging   comparing repeats and auditing the clauses", step="judge")
+
+    def warned(self, message: str) -> None:
+        """Something that a person should know."""
+        self._line.say(f"warning   {message}")
+
+    def close(self) -> None:
+        """Wipe the state."""
+        self._line.clear()
+
+    def _count(self) -> str:
+        return f"{self._ended}/{self._planned}"
+
+    def _left(self) -> str:
+        """An estimate of the time left, from the episodes that have ended."""
+        if not self._ended or self._ended >= self._planned:
+            return ""
+        elapsed_s = time.monotonic() - self._started
+        left_s = elapsed_s / self._ended * (self._planned - self._ended)
+        return f"; about {_duration(left_s)} left"
+
+    def _say(self, text: str) -> None:
+        if not self._is_quiet:
+            self._line.say(text)
+
+    def _update(self, text: str, *, step: str) -> None:
+        if not self._is_quiet:
+            self._line.update(text, step=step)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

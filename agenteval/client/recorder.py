@@ -1,0 +1,210 @@
+"""One episode's exchanges -> its turns, each stored as what it adds to the one before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from agenteval.errors import AgentevalError, MalformedResponseError
+from agenteval.records import StopReason, ToolCall, Turn, TurnKind
+
+WaitDurable = Callable[[], None]
+"""Blocks until the turn that was handed over is on disk; raises when it cannot be written."""
+HandOver = Callable[[Turn], WaitDurable]
+_IN_FIELDS = ("prompt_token_ids", "prompt_logprobs")
+
+
+class EpisodeOverError(AgentevalError):
+    """The episode has come to its end, although the agent would go on; raised into the agent to stop it."""
+
+    def __init__(self, stop_reason: StopReason, message: str) -> None:
+        self.stop_reason = stop_reason
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """One request and its response, whole, as they went over the wire."""
+
+    request: dict[str, Any]
+    response: dict[str, Any]
+    started_at: datetime
+    elapsed_s: float
+    queued_s: float
+    requests_in_flight: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnIdentity:
+    """Whose turns these are."""
+
+    run_id: str
+    boot_id: str
+    episode_id: str
+    kind: TurnKind
+
+
+class EpisodeRecorder:
+    """Collects an episode's turns and hands each over as soon as it has ended.
+
+    A turn ends when the next request of the episode begins, or the episode itself: only then have all its tool calls
+    been made. One thread at a time.
+    """
+
+    def __init__(self, identity: TurnIdentity, hand_over: HandOver) -> None:
+        self._identity, self._hand_over = identity, hand_over
+        self._pending: Turn | None = None
+        self._wait: WaitDurable | None = None
+        self._server_ids: dict[str, str] = {}
+        self._history: list[int] = []
+        self._messages: list[dict[str, Any]] = []
+        self.turns = 0
+        """Turns so far, the pending one included."""
+        self.failure: AgentevalError | None = None
+        """The first error of the seam; agents may wrap or swallow it, the loop must not."""
+        self.calls: list[ToolCall] = []
+        """Every tool call of the episode, in order."""
+        self.last_content: str | None = None
+
+    def fail(self, error: AgentevalError) -> AgentevalError:
+        """Remember the first error, and give it back to be raised."""
+        self.failure = self.failure or error
+        return error
+
+    def end_turn(self) -> None:
+        """Hand the pending turn over; writing goes on in the background."""
+        if self._pending is not None:
+            self._wait = self._hand_over(self._pending)
+            self._pending = None
+
+    def wait_durable(self) -> None:
+        """Block until the turn handed over last is on disk."""
+        if self._wait is not None:
+            self._wait()
+            self._wait = None
+
+    def add_exchange(self, exchange: Exchange) -> dict[str, Any]:
+        """Make the next turn of an exchange; gives the response with deterministic tool-call ids.
+
+        Raises:
+            MalformedResponseError: If the response lacks what the evidence rests on.
+        """
+        turn = self._build(exchange)
+        response, self._server_ids = _with_fixed_ids(exchange.response, self.turns)
+        self._pending = turn
+        self.turns += 1
+        self.last_content = turn.content
+        return response
+
+    def add_tool_call(self, call: ToolCall) -> None:
+        """Add a call to the pending turn; its server id is filled in."""
+        call = replace(call, server_call_id=self._server_ids.get(call.call_id, ""))
+        self.calls.append(call)
+        if self._pending is not None:
+            self._pending = replace(self._pending, tool_calls=(*self._pending.tool_calls, call))
+
+    def calls_this_turn(self) -> int:
+        """Tool calls of the pending turn so far."""
+        return 0 if self._pending is None else len(self._pending.tool_calls)
+
+    def _build(self, exchange: Exchange) -> Turn:
+        choice, prompt_ids, output_ids = _read_choice(exchange.response)
+        entries = _read_logprobs(choice, len(output_ids))
+        messages = exchange.request["messages"]
+        kept = _common_prefix(self._history, prompt_ids)
+        messages_kept = _common_prefix(self._messages, messages)
+        usage = exchange.response.get("usage") or {}
+        turn = Turn(
+            run_id=self._identity.run_id,
+            boot_id=self._identity.boot_id,
+            episode_id=self._identity.episode_id,
+            turn=self.turns,
+            kind=self._identity.kind,
+            started_at=exchange.started_at,
+            elapsed_s=exchange.elapsed_s,
+            queued_s=exchange.queued_s,
+            requests_in_flight=exchange.requests_in_flight,
+            request={key: value for key, value in exchange.request.items() if key != "messages"},
+            messages_kept=messages_kept,
+            messages_added=tuple(messages[messages_kept:]),
+            prompt_tokens=len(prompt_ids),
+            prompt_kept=kept,
+            prompt_added=tuple(prompt_ids[kept:]),
+            is_continuous=None if self.turns == 0 else kept == len(self._history),
+            output_ids=tuple(output_ids),
+            output_tokens=tuple(entry["token"] for entry in entries),
+            logprobs=tuple(float(entry["logprob"]) for entry in entries),
+            runner_up_tokens=tuple(_runner_up(entry)[0] for entry in entries),
+            runner_up_logprobs=tuple(_runner_up(entry)[1] for entry in entries),
+            cached_tokens=(usage.get("prompt_tokens_details") or {}).get("cached_tokens"),
+            finish_reason=choice.get("finish_reason"),
+            content=choice["message"].get("content"),
+            response=_rest_of(exchange.response),
+        )
+        self._history = [*prompt_ids, *output_ids]
+        self._messages = list(messages)
+        return turn
+
+
+def _read_choice(response: dict[str, Any]) -> tuple[dict[str, Any], list[int], list[int]]:
+    """The only choice, the prompt's ids and the output's ids."""
+    choices = response.get("choices")
+    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0].get("message"), dict):
+        raise MalformedResponseError(field="choices", reason="there is not exactly one with a message")
+    prompt_ids, output_ids = response.get("prompt_token_ids"), choices[0].get("token_ids")
+    if not isinstance(prompt_ids, list) or not prompt_ids:
+        raise MalformedResponseError(field="prompt_token_ids", reason="it is missing or empty")
+    if not isinstance(output_ids, list):
+        raise MalformedResponseError(field="choices[0].token_ids", reason="it is missing")
+    return choices[0], prompt_ids, output_ids
+
+
+def _read_logprobs(choice: dict[str, Any], tokens: int) -> list[dict[str, Any]]:
+    content = (choice.get("logprobs") or {}).get("content")
+    if not isinstance(content, list) or len(content) != tokens:
+        found = "missing" if content is None else f"{len(content)} entries for {tokens} tokens"
+        raise MalformedResponseError(field="choices[0].logprobs.content", reason=found)
+    return content
+
+
+def _runner_up(entry: dict[str, Any]) -> tuple[str | None, float | None]:
+    """The best candidate that was not chosen; under guided decoding it may be likelier than the chosen one."""
+    rivals = [rival for rival in entry.get("top_logprobs") or [] if rival["token"] != entry["token"]]
+    if not rivals:
+        return None, None
+    best = max(rivals, key=lambda rival: float(rival["logprob"]))
+    return best["token"], float(best["logprob"])
+
+
+def _with_fixed_ids(response: dict[str, Any], turn: int) -> tuple[dict[str, Any], dict[str, str]]:
+    """The response with each tool call's id made of turn and place, and the map back to the server's ids."""
+    calls = response["choices"][0]["message"].get("tool_calls")
+    if not calls:
+        return response, {}
+    ids = {call_id(turn, place): str(call.get("id", "")) for place, call in enumerate(calls)}
+    copy: dict[str, Any] = json.loads(json.dumps(response))
+    for place, call in enumerate(copy["choices"][0]["message"]["tool_calls"]):
+        call["id"] = call_id(turn, place)
+    return copy, ids
+
+
+def call_id(turn: int, place: int) -> str:
+    """Id of a tool call by where it stands; equal in every repeat."""
+    return f"call_{turn:03d}_{place:02d}"
+
+
+def _rest_of(response: dict[str, Any]) -> dict[str, Any]:
+    """The response without what a turn's own fields hold."""
+    rest = {key: value for key, value in response.items() if key not in _IN_FIELDS}
+    choice = {key: value for key, value in response["choices"][0].items() if key not in ("token_ids", "logprobs")}
+    return {**rest, "choices": [choice]}
+
+
+def _common_prefix(a: Sequence[Any], b: Sequence[Any]) -> int:
+    length = min(len(a), len(b))
+    if a[:length] == b[:length]:
+        return length
+    return next(place for place in range(length) if a[place] != b[place])

@@ -1,0 +1,9 @@
+"""Contract + model + engine facts -> the server's argv and environment; a pure function.
+
+Spells vLLM and never imports it. What the engine or the machine cannot honour is refused here, before anything starts.
+"""
+
+from agenteval.launch.facts import EngineFacts, Gpu
+from agenteval.launch.plan import LaunchPlan, plan_launch, unsupported
+
+__all__ = ["EngineFacts", "Gpu", "LaunchPlan", "plan_launch", "unsupported"]

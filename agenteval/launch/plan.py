@@ -1,0 +1,200 @@
+"""The server's command line, clause by clause."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from agenteval.contract import Contract
+from agenteval.errors import UnsupportedClauseError
+from agenteval.launch.facts import EngineFacts
+from agenteval.records import Model
+
+MODULE = "vllm.entrypoints.openai.api_server"
+"""Started as a module: the `vllm` script looks for a distribution of that name, which the CPU build is not."""
+INVARIANT_CAPABILITY = (8, 0)
+"""Batch-invariant kernels need CUDA compute capability 8.0. Source: vLLM's batch invariance documentation."""
+INVARIANT_BACKENDS = ("TRITON_ATTN",)
+"""Attention backends measured bit-exact under any batch; FlashAttention 3 is not (DECISIONS 7)."""
+CPU_KV_CACHE_BYTES = 2 * 2**30
+"""KV cache on a CPU where the contract names none; the engine's own default is half of the memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchPlan:
+    """How to start the server; the port and the key are the boot's, not the contract's."""
+
+    argv: tuple[str, ...]
+    """After the interpreter; without `--port`."""
+    env: dict[str, str]
+    """Set for the server, over the inherited environment without its VLLM_* variables."""
+
+    def command(self) -> str:
+        """The plan as a person would type it."""
+        variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(self.env.items()))
+        return f"{variables} python {shlex.join(self.argv)}"
+
+
+def plan_launch(contract: Contract, model: Model, facts: EngineFacts) -> LaunchPlan:
+    """The one way to start this contract with this model on this engine.
+
+    Raises:
+        UnsupportedClauseError: If the engine or the machine cannot honour a field.
+    """
+    reasons = unsupported(contract, facts)
+    argv = (*_arguments(contract, model, facts), *contract.engine.extra_args)
+    unknown = [argument for argument in _flags(argv) if argument not in facts.flags]
+    reasons += [f"engine: vLLM {facts.vllm_version} has no option {flag}" for flag in unknown]
+    if reasons:
+        raise UnsupportedClauseError(contract=contract.name, reasons=reasons, advice=_advice(facts))
+    return LaunchPlan(argv=argv, env=_environment(contract, facts))
+
+
+def unsupported(contract: Contract, facts: EngineFacts) -> list[str]:
+    """Why this engine on this machine cannot keep the contract, one clause a line; empty where it can."""
+    return [*_engine_reasons(contract, facts), *_batching_reasons(contract, facts)]
+
+
+def _engine_reasons(contract: Contract, facts: EngineFacts) -> Iterator[str]:
+    engine = contract.engine
+    if not SpecifierSet(engine.version).contains(Version(facts.vllm_version), prereleases=True):
+        yield f"engine: vLLM {facts.vllm_version} is installed, the contract accepts {engine.version}"
+    if engine.quantization and facts.quantizations and engine.quantization not in facts.quantizations:
+        yield f"engine: this build has no quantization {engine.quantization!r}"
+    if facts.device == "cpu" and engine.attention_backend is not None:
+        yield f"engine: attention backend {engine.attention_backend} needs a GPU, and this engine runs on the CPU"
+    if facts.device == "cpu" and engine.gpu_memory_utilization is not None:
+        yield "engine: gpu_memory_utilization needs a GPU, and this engine runs on the CPU"
+    for name in sorted(engine.env):
+        if name.startswith("VLLM_") and facts.variables and name not in facts.variables:
+            yield f"engine: vLLM {facts.vllm_version} reads no variable {name}"
+        if name in _FIXED_VARIABLES:
+            yield f"engine: env sets {name}, which a clause decides; change the clause"
+    for flag in _flags(engine.extra_args):
+        if flag in _CLAUSE_FLAGS:
+            yield f"engine: extra_args has {flag}, which a clause decides; change the clause"
+        if flag.startswith("--speculative") and contract.batching.mode != "free":
+            yield f"engine: {flag} (speculative decoding) is only accepted where batching is free"
+
+
+def _batching_reasons(contract: Contract, facts: EngineFacts) -> Iterator[str]:
+    if contract.batching.mode != "invariant":
+        return
+    if facts.device != "cuda":
+        yield f"batching: batch-invariant kernels need an NVIDIA GPU, and this engine runs on {facts.device}"
+        return
+    if facts.variables and "VLLM_BATCH_INVARIANT" not in facts.variables:
+        yield f"batching: vLLM {facts.vllm_version} has no batch-invariant mode"
+    for gpu in facts.gpus[:1]:
+        if gpu.capability < INVARIANT_CAPABILITY:
+            yield f"batching: {gpu.name} has compute capability {gpu.capability}, 8.0 is needed"
+    if contract.engine.attention_backend not in INVARIANT_BACKENDS:
+        shown = contract.engine.attention_backend or "the engine's choice"
+        yield (
+            f"batching: attention backend {shown} is not known to be batch-invariant; "
+            f"known are {', '.join(INVARIANT_BACKENDS)}"
+        )
+
+
+def _arguments(contract: Contract, model: Model, facts: EngineFacts) -> Iterator[str]:
+    engine = contract.engine
+    yield from ("-m", MODULE)
+    yield from ("--model", str(model.folder))
+    yield from ("--served-model-name", model.name)
+    yield from ("--host", "127.0.0.1")
+    # The model's own generation_config.json would otherwise fill in sampling fields silently.
+    yield from ("--generation-config", "vllm")
+    yield from ("--seed", str(contract.sampling.seed))
+    yield from ("--max-model-len", str(engine.max_model_len))
+    yield from ("--dtype", _dtype(contract, facts))
+    yield from ("--kv-cache-dtype", engine.kv_cache_dtype)
+    yield "--no-enable-prefix-caching" if contract.cache.mode == "disabled" else "--enable-prefix-caching"
+    yield "--enable-prompt-tokens-details"
+    if contract.batching.mode != "free":
+        yield from ("--max-num-seqs", str(contract.batching.concurrency))
+    if _is_eager(contract, facts):
+        yield "--enforce-eager"
+    for flag, value in (
+        ("--quantization", engine.quantization),
+        ("--attention-backend", engine.attention_backend),
+        ("--gpu-memory-utilization", engine.gpu_memory_utilization),
+        ("--kv-cache-memory-bytes", engine.kv_cache_memory_bytes if facts.device != "cpu" else None),
+    ):
+        if value is not None:
+            yield from (flag, str(value))
+    if model.tool_call_parser is not None:
+        yield from ("--enable-auto-tool-choice", "--tool-call-parser", model.tool_call_parser)
+
+
+def _environment(contract: Contract, facts: EngineFacts) -> dict[str, str]:
+    variables = {
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_DO_NOT_TRACK": "1",
+        "VLLM_LOGGING_LEVEL": "INFO",
+        # Opens /server_info and /reset_prefix_cache, which the evidence rests on; the server listens on loopback.
+        "VLLM_SERVER_DEV_MODE": "1",
+    }
+    if contract.batching.mode == "invariant":
+        variables["VLLM_BATCH_INVARIANT"] = "1"
+    if facts.device == "cpu":
+        size = contract.engine.kv_cache_memory_bytes or CPU_KV_CACHE_BYTES
+        variables["VLLM_CPU_KVCACHE_SPACE"] = str(max(1, size // 2**30))
+        # The engine's default keeps one core back, which on two cores costs a third of the speed.
+        variables["VLLM_CPU_OMP_THREADS_BIND"] = ",".join(str(cpu) for cpu in facts.cpus)
+    elif not facts.has_flashinfer:
+        variables["VLLM_USE_FLASHINFER_SAMPLER"] = "0"
+    return {**variables, **contract.engine.env}
+
+
+def _dtype(contract: Contract, facts: EngineFacts) -> str:
+    if contract.engine.dtype != "auto":
+        return contract.engine.dtype
+    # bfloat16 is emulated on most CPUs and five times slower there.
+    return "float32" if facts.device == "cpu" else "bfloat16"
+
+
+def _is_eager(contract: Contract, facts: EngineFacts) -> bool:
+    compilation = contract.engine.compilation
+    return compilation == "eager" or (compilation == "auto" and facts.device == "cpu")
+
+
+def _flags(argv: tuple[str, ...]) -> list[str]:
+    return [argument.split("=", 1)[0] for argument in argv if argument.startswith("--")]
+
+
+def _advice(facts: EngineFacts) -> str:
+    if facts.device == "cpu":
+        return "On this machine the built-in contracts strict, isolated and default work; name one with --contract."
+    return "Change the fields named above in a contract that extends this one, or name another with --contract."
+
+
+_CLAUSE_FLAGS = frozenset(
+    {
+        "--model",
+        "--served-model-name",
+        "--host",
+        "--port",
+        "--api-key",
+        "--generation-config",
+        "--seed",
+        "--max-model-len",
+        "--dtype",
+        "--kv-cache-dtype",
+        "--enable-prefix-caching",
+        "--no-enable-prefix-caching",
+        "--enable-prompt-tokens-details",
+        "--max-num-seqs",
+        "--enforce-eager",
+        "--quantization",
+        "--attention-backend",
+        "--gpu-memory-utilization",
+        "--kv-cache-memory-bytes",
+    }
+)
+_FIXED_VARIABLES = frozenset(
+    {"VLLM_API_KEY", "VLLM_BATCH_INVARIANT", "VLLM_SERVER_DEV_MODE", "VLLM_CPU_KVCACHE_SPACE"}
+)

@@ -1,0 +1,40 @@
+"""structlog set-up: talk goes to stderr, data to stdout.
+
+Configured by the command line alone; a program that imports agenteval keeps its own logging.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Literal
+
+import structlog
+
+LogFormat = Literal["text", "json"]
+
+
+def configure(*, level: str, log_format: LogFormat) -> None:
+    """Send log events of `level` and above to stderr, as text for people or one JSON object a line."""
+    renderer: structlog.typing.Processor = (
+        structlog.processors.JSONRenderer()
+        if log_format == "json"
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+
+
+def get(name: str) -> structlog.typing.FilteringBoundLogger:
+    """A logger that carries its module's name."""
+    logger: structlog.typing.FilteringBoundLogger = structlog.get_logger().bind(logger=name)
+    return logger

@@ -1,0 +1,21 @@
+"""From a suite, a contract and a model to a finished run: plan, boots, episodes, evidence, verdict.
+
+Nothing here assumes that there is only one server: an episode depends on its plan, the contract, the model and the
+boot that it is given.
+"""
+
+from agenteval.loop.observer import Observer
+from agenteval.loop.plan import Selection, plan_episodes, select_variants
+from agenteval.loop.run import RunRequest, RunResult, execute_run
+from agenteval.loop.stop import StopSwitch
+
+__all__ = [
+    "Observer",
+    "RunRequest",
+    "RunResult",
+    "Selection",
+    "StopSwitch",
+    "execute_run",
+    "plan_episodes",
+    "select_variants",
+]

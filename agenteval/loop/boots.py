@@ -1,0 +1,129 @@
+"""Boots of a run: a server is started or reached, checked, probed, used, and its end recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from agenteval.client import Gate, RequestRules, check_accepted, open_connection
+from agenteval.contract import Contract
+from agenteval.errors import InputError
+from agenteval.launch import EngineFacts, LaunchPlan
+from agenteval.loop.episode import BootSession
+from agenteval.loop.observer import Observer
+from agenteval.loop.probes import run_probes
+from agenteval.loop.stop import StopSwitch
+from agenteval.records import Boot, BootEnd, EpisodePlan
+from agenteval.server import ManagedServer, OutsideServer, Server, StartOptions
+from agenteval.store import RunWriter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedEngine:
+    """An engine of ours, and how the contract wants it started."""
+
+    facts: EngineFacts
+    plan: LaunchPlan
+    cache_dir: Path
+    logs: Path
+    """Folder of the server logs."""
+    port: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutsideEngine:
+    """A server that someone else runs."""
+
+    base_url: str
+    model: str | None
+    """Its served name; None takes the only one."""
+
+
+Engine = ManagedEngine | OutsideEngine
+
+
+@contextmanager
+def open_boot(
+    boot_id: str, contract: Contract, engine: Engine, *, writer: RunWriter, observer: Observer, stop: StopSwitch
+) -> Iterator[BootSession]:
+    """A server that is healthy, accepts the contract's fields and has been probed; its end is recorded.
+
+    Raises:
+        ServerError: If it cannot be started or reached, or dies during its probes.
+        UnsupportedClauseError: If it lacks a request field that the contract writes.
+    """
+    run_id = boot_id.rpartition("/")[0]
+    started_at = datetime.now(UTC)
+    server = _open_server(boot_id, contract, engine, observer)
+    reason = "failed"
+    try:
+        stop.on_second(server.kill if isinstance(server, ManagedServer) else None)
+        session = BootSession(
+            boot_id=boot_id,
+            server=server,
+            model_name=_served_name(server),
+            gate=Gate(contract.batching.concurrency),
+            connection=open_connection(contract.batching.concurrency),
+        )
+        _check_request_fields(contract, session)
+        writer.append(_record(boot_id, run_id, server, started_at))()
+        observer.probing()
+        run_probes(run_id, contract, session, writer)
+        yield session
+        reason = "stopped"
+    finally:
+        stop.on_second(None)
+        metrics = server.metrics()
+        if not server.is_alive():
+            reason = f"exited by itself: {server.last_log_lines()[-2_000:]}"
+        server.stop()
+        writer.append(
+            BootEnd(boot_id=boot_id, run_id=run_id, ended_at=datetime.now(UTC), reason=reason, metrics=metrics)
+        )
+
+
+def _open_server(boot_id: str, contract: Contract, engine: Engine, observer: Observer) -> Server:
+    if isinstance(engine, OutsideEngine):
+        return OutsideServer(engine.base_url, engine.model)
+    options = StartOptions(
+        python=engine.facts.python,
+        log_path=engine.logs / f"{boot_id.replace('/', '-')}.log",
+        cache_dir=engine.cache_dir,
+        timeout_s=contract.engine.start_timeout_s,
+        port=engine.port,
+    )
+    return ManagedServer(engine.plan, options, observer.starting)
+
+
+def _served_name(server: Server) -> str:
+    if isinstance(server, OutsideServer):
+        return server.model_name
+    if not server.facts.served_models:
+        raise InputError(f"The server at {server.base_url} serves no model. Look at its log.")
+    return server.facts.served_models[0]
+
+
+def _check_request_fields(contract: Contract, session: BootSession) -> None:
+    any_plan = EpisodePlan(
+        run_id="", position=0, task="", variant="", sample=0, repeat=0, seed=0, cache_salt="any"
+    )
+    rules = RequestRules.of(contract, any_plan, model_name=session.model_name, max_tokens=1)
+    check_accepted(rules, session.server.facts.request_fields, contract.name)
+
+
+def _record(boot_id: str, run_id: str, server: Server, started_at: datetime) -> Boot:
+    managed = server if isinstance(server, ManagedServer) else None
+    return Boot(
+        boot_id=boot_id,
+        run_id=run_id,
+        is_managed=managed is not None,
+        started_at=started_at,
+        ready_s=0.0 if managed is None else managed.ready_s,
+        base_url=server.base_url,
+        argv=() if managed is None else managed.plan.argv,
+        env={} if managed is None else dict(managed.plan.env),
+        facts={**server.facts.as_json(), "metrics": server.metrics()},
+    )

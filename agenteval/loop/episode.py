@@ -1,0 +1,173 @@
+"""One attempt: an agent, its tools and the recorded client, from the first request to the grade."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import httpx
+
+from agenteval.agent import AgentResult, EpisodeContext, GraphFactory, Toolbox, run_agent
+from agenteval.client import (
+    AsyncRecordingTransport,
+    EpisodeOverError,
+    EpisodeRecorder,
+    Gate,
+    RecordingTransport,
+    RequestRules,
+    TurnIdentity,
+)
+from agenteval.contract import Contract
+from agenteval.errors import AgentError, AgentevalError, InputError, ServerError, StoreError
+from agenteval.grade import grade_episode, has_passed
+from agenteval.loop.stop import StopSwitch
+from agenteval.records import Episode, EpisodePlan, EpisodeStatus, Grade, StopReason
+from agenteval.server import Server
+from agenteval.spec import AgentSettings, TaskVariant
+from agenteval.store import RunWriter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootSession:
+    """A healthy server and what its episodes share."""
+
+    boot_id: str
+    server: Server
+    model_name: str
+    gate: Gate
+    connection: httpx.BaseTransport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeSetting:
+    """What all episodes of a run have in common."""
+
+    contract: Contract
+    agent: AgentSettings
+    factory: GraphFactory
+    writer: RunWriter
+    stop: StopSwitch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """An ended episode and its judgement."""
+
+    episode: Episode
+    grades: tuple[Grade, ...]
+    passed: bool | None
+
+
+class StoppedError(AgentevalError):
+    """The user asked to stop; raised into the agent."""
+
+
+def run_episode(plan: EpisodePlan, variant: TaskVariant, setting: EpisodeSetting, boot: BootSession) -> Attempt:
+    """Make one attempt, store it whole, and grade it.
+
+    Raises:
+        InputError: If the agent contradicts the contract; every other episode would too.
+        StoreError: If a turn cannot be stored.
+    """
+    identity = TurnIdentity(
+        run_id=plan.run_id, boot_id=boot.boot_id, episode_id=plan.episode_id, kind="episode"
+    )
+    recorder = EpisodeRecorder(identity, setting.writer.append)
+    toolbox = Toolbox(
+        variant,
+        clock=setting.contract.tools.clock,
+        finish_tool=setting.agent.finish_tool,
+        recorder=recorder,
+    )
+    started_at, started = datetime.now(UTC), time.monotonic()
+    outcome = _attempt(plan, variant, setting, boot, (recorder, toolbox))
+    recorder.end_turn()
+    episode = Episode(
+        plan=plan,
+        boot_id=boot.boot_id,
+        status=EpisodeStatus.NOT_RUN if isinstance(outcome, AgentevalError) else EpisodeStatus.FINISHED,
+        stop_reason=_stop_reason(outcome),
+        message=str(outcome) if isinstance(outcome, AgentevalError) else None,
+        answer=None if isinstance(outcome, AgentevalError) else outcome.answer,
+        world=toolbox.world,
+        turns=recorder.turns,
+        started_at=started_at,
+        elapsed_s=time.monotonic() - started,
+    )
+    grades: tuple[Grade, ...] = ()
+    if episode.status is EpisodeStatus.FINISHED:
+        grades = grade_episode(variant.checks, episode, recorder.calls)
+    for record in (*grades, episode):
+        wait = setting.writer.append(record)
+    wait()
+    return Attempt(episode=episode, grades=grades, passed=has_passed(grades))
+
+
+def _attempt(
+    plan: EpisodePlan,
+    variant: TaskVariant,
+    setting: EpisodeSetting,
+    boot: BootSession,
+    bound: tuple[EpisodeRecorder, Toolbox],
+) -> AgentResult | AgentevalError:
+    """How the agent ended, or what kept the episode from an end."""
+    recorder, toolbox = bound
+    rules = RequestRules.of(
+        setting.contract, plan, model_name=boot.model_name, max_tokens=setting.agent.max_tokens
+    )
+
+    def check_over() -> None:
+        if setting.stop.is_asked:
+            raise StoppedError("the run was stopped")
+        if toolbox.is_finished:
+            raise EpisodeOverError(StopReason.FINISH_TOOL, "the finish tool was called")
+        if recorder.turns >= variant.max_turns:
+            raise EpisodeOverError(StopReason.MAX_TURNS, f"{variant.max_turns} turns were made")
+
+    transport = RecordingTransport(
+        connection=boot.connection, gate=boot.gate, rules=rules, recorder=recorder, check_over=check_over
+    )
+    with httpx.Client(transport=transport) as http_client:
+        context = EpisodeContext(
+            base_url=f"{boot.server.base_url}/v1",
+            api_key=boot.server.api_key,
+            model_name=boot.model_name,
+            http_client=http_client,
+            http_async_client=httpx.AsyncClient(transport=AsyncRecordingTransport(transport)),
+            toolbox=toolbox,
+            settings=setting.agent,
+            prompt=variant.prompt,
+            max_turns=variant.max_turns,
+        )
+        try:
+            result = run_agent(setting.factory, context)
+        # The agent is the user's code, or a library's: whatever it raises, the episode must end and be recorded.
+        except Exception as error:
+            failure = recorder.failure or AgentError(
+                episode=plan.label, reason=f"{type(error).__name__}: {error}"
+            )
+            return _settled(failure, toolbox)
+    return result if recorder.failure is None else _settled(recorder.failure, toolbox)
+
+
+def _settled(failure: AgentevalError, toolbox: Toolbox) -> AgentResult | AgentevalError:
+    """An end that every repeat would reach is a result; what the run cannot go on with is raised."""
+    if isinstance(failure, EpisodeOverError):
+        return AgentResult(answer=toolbox.answer, stop_reason=failure.stop_reason)
+    if isinstance(failure, InputError | StoreError):
+        raise failure
+    return failure
+
+
+def _stop_reason(outcome: AgentResult | AgentevalError) -> StopReason:
+    if isinstance(outcome, AgentResult):
+        return outcome.stop_reason
+    if isinstance(outcome, StoppedError):
+        return StopReason.STOPPED
+    return StopReason.SERVER if isinstance(outcome, ServerError) else StopReason.AGENT
+
+
+def server_died(attempt: Attempt, boot: BootSession) -> bool:
+    """Whether an attempt ended because its server is gone, and not only because one answer was bad."""
+    return attempt.episode.stop_reason is StopReason.SERVER and not boot.server.is_alive()

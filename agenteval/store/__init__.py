@@ -1,0 +1,22 @@
+"""The database: append and read records. The only package that imports duckdb.
+
+A finished turn is made durable in the run's journal (one line, one fsync) and moved into the database in batches, with
+the database closed in between, so that other programs can open it while a run writes (DECISIONS 4).
+"""
+
+from agenteval.store.database import DEFAULT_PATH, files_folder, recover
+from agenteval.store.query import QueryResult, run_query
+from agenteval.store.reader import RunReader, list_runs, run_ids
+from agenteval.store.writer import RunWriter
+
+__all__ = [
+    "DEFAULT_PATH",
+    "QueryResult",
+    "RunReader",
+    "RunWriter",
+    "files_folder",
+    "list_runs",
+    "recover",
+    "run_ids",
+    "run_query",
+]

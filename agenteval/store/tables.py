@@ -1,0 +1,368 @@
+"""How each record stands in its table: columns, and the way there and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from agenteval.digest import canonical_json
+from agenteval.records import (
+    Boot,
+    BootEnd,
+    ClauseVerdict,
+    Divergence,
+    Episode,
+    EpisodePlan,
+    EpisodeStatus,
+    Evidence,
+    Grade,
+    Level,
+    Run,
+    RunEnd,
+    StopReason,
+    ToolCall,
+    Turn,
+    Verdict,
+)
+
+Row = dict[str, Any]
+_MOMENT = pa.timestamp("us", tz="UTC")
+_TEXT, _INT, _BOOL, _REAL = pa.string(), pa.int32(), pa.bool_(), pa.float64()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One table that records are appended to."""
+
+    name: str
+    columns: Mapping[str, pa.DataType]
+    json_columns: frozenset[str] = frozenset()
+
+    def to_arrow(self, rows: list[Row]) -> pa.Table:
+        """Rows as an Arrow table; JSON columns as canonical text."""
+        arrays = [
+            pa.array(
+                [canonical_json(row[name]) if name in self.json_columns else row[name] for row in rows], type=kind
+            )
+            for name, kind in self.columns.items()
+        ]
+        return pa.table(dict(zip(self.columns, arrays, strict=True)))
+
+
+RUNS = Table(
+    name="runs",
+    columns={
+        "run_id": _TEXT,
+        "suite": _TEXT,
+        "suite_digest": _TEXT,
+        "contract": _TEXT,
+        "contract_digest": _TEXT,
+        "contract_fields": _TEXT,
+        "model": _TEXT,
+        "model_digest": _TEXT,
+        "samples": _INT,
+        "repeats": _INT,
+        "planned_episodes": _INT,
+        "started_at": _MOMENT,
+        "agenteval_version": _TEXT,
+        "facts": _TEXT,
+        "status": _TEXT,
+    },
+    json_columns=frozenset({"contract_fields", "facts"}),
+)
+BOOTS = Table(
+    name="boots",
+    columns={
+        "boot_id": _TEXT,
+        "run_id": _TEXT,
+        "is_managed": _BOOL,
+        "started_at": _MOMENT,
+        "ready_s": _REAL,
+        "base_url": _TEXT,
+        "argv": pa.list_(_TEXT),
+        "env": _TEXT,
+        "facts": _TEXT,
+    },
+    json_columns=frozenset({"env", "facts"}),
+)
+EPISODES = Table(
+    name="episodes",
+    columns={
+        "episode_id": _TEXT,
+        "run_id": _TEXT,
+        "boot_id": _TEXT,
+        "position": _INT,
+        "task": _TEXT,
+        "variant": _TEXT,
+        "sample": _INT,
+        "repeat": _INT,
+        "seed": _INT,
+        "cache_salt": _TEXT,
+        "status": _TEXT,
+        "stop_reason": _TEXT,
+        "message": _TEXT,
+        "answer": _TEXT,
+        "world": _TEXT,
+        "turns": _INT,
+        "started_at": _MOMENT,
+        "elapsed_s": _REAL,
+    },
+    json_columns=frozenset({"world"}),
+)
+TURNS = Table(
+    name="turns",
+    columns={
+        "run_id": _TEXT,
+        "boot_id": _TEXT,
+        "episode_id": _TEXT,
+        "turn": _INT,
+        "kind": _TEXT,
+        "started_at": _MOMENT,
+        "elapsed_s": _REAL,
+        "queued_s": _REAL,
+        "requests_in_flight": _INT,
+        "request": _TEXT,
+        "messages_kept": _INT,
+        "messages_added": _TEXT,
+        "prompt_tokens": _INT,
+        "prompt_kept": _INT,
+        "prompt_added": pa.list_(_INT),
+        "is_continuous": _BOOL,
+        "output_ids": pa.list_(_INT),
+        "output_tokens": pa.list_(_TEXT),
+        "logprobs": pa.list_(pa.float32()),
+        "runner_up_tokens": pa.list_(_TEXT),
+        "runner_up_logprobs": pa.list_(pa.float32()),
+        "cached_tokens": _INT,
+        "finish_reason": _TEXT,
+        "content": _TEXT,
+        "response": _TEXT,
+    },
+    json_columns=frozenset({"request", "messages_added", "response"}),
+)
+TOOL_CALLS = Table(
+    name="tool_calls",
+    columns={
+        "run_id": _TEXT,
+        "episode_id": _TEXT,
+        "turn": _INT,
+        "call": _INT,
+        "call_id": _TEXT,
+        "server_call_id": _TEXT,
+        "tool": _TEXT,
+        "arguments": _TEXT,
+        "result": _TEXT,
+        "error": _TEXT,
+        "state_digest": _TEXT,
+        "world_patch": _TEXT,
+    },
+    json_columns=frozenset({"world_patch"}),
+)
+GRADES = Table(
+    name="grades",
+    columns={
+        "run_id": _TEXT,
+        "episode_id": _TEXT,
+        "check": _INT,
+        "kind": _TEXT,
+        "passed": _BOOL,
+        "reason": _TEXT,
+        "weight": _REAL,
+    },
+)
+EVIDENCE = Table(
+    name="evidence",
+    columns={
+        "run_id": _TEXT,
+        "clause": _TEXT,
+        "fact": _TEXT,
+        "verdict": _TEXT,
+        "expected": _TEXT,
+        "observed": _TEXT,
+        "detail": _TEXT,
+    },
+    json_columns=frozenset({"detail"}),
+)
+DIVERGENCES = Table(
+    name="divergences",
+    columns={
+        "run_id": _TEXT,
+        "episode_a": _TEXT,
+        "episode_b": _TEXT,
+        "task": _TEXT,
+        "variant": _TEXT,
+        "sample": _INT,
+        "repeat_a": _INT,
+        "repeat_b": _INT,
+        "level": _TEXT,
+        "turn": _INT,
+        "token": _INT,
+        "text_a": _TEXT,
+        "text_b": _TEXT,
+        "margin_a": _REAL,
+        "margin_b": _REAL,
+        "cause": _TEXT,
+    },
+)
+TABLES = {
+    table.name: table for table in (RUNS, BOOTS, EPISODES, TURNS, TOOL_CALLS, GRADES, EVIDENCE, DIVERGENCES)
+}
+
+Record = Run | RunEnd | Boot | BootEnd | Episode | Turn | Grade | Evidence | Divergence
+KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (Run, RunEnd, Boot, BootEnd, Episode, Turn, Grade, Evidence, Divergence)
+}
+"""Every kind of line that a journal holds."""
+
+
+def fields_of(record: Any) -> Row:
+    """A record's fields, one level deep; nested records become mappings."""
+    return {item.name: _plain(getattr(record, item.name)) for item in dataclasses.fields(record)}
+
+
+def to_line(record: Record) -> str:
+    """A record as one line of a journal."""
+    return json.dumps(
+        {"record": type(record).__name__, **fields_of(record)}, separators=(",", ":"), ensure_ascii=True
+    )
+
+
+def rows_of(line: Row) -> list[tuple[str, Row]]:
+    """The rows that a journal's line adds, as (table, row); a RunEnd and a BootEnd add none."""
+    kind = line["record"]
+    if kind == "Run":
+        return [("runs", {**line, "status": "running"})]
+    if kind == "Turn":
+        shared = {"run_id": line["run_id"], "episode_id": line["episode_id"], "turn": line["turn"]}
+        return [("turns", line), *(("tool_calls", {**call, **shared}) for call in line["tool_calls"])]
+    if kind == "Episode":
+        plan = line["plan"]
+        episode_id = EpisodePlan(**plan).episode_id
+        return [("episodes", {**line, **plan, "episode_id": episode_id})]
+    simple = {"Boot": "boots", "Grade": "grades", "Evidence": "evidence", "Divergence": "divergences"}
+    return [(simple[kind], line)] if kind in simple else []
+
+
+def with_moments(line: Row) -> Row:
+    """A parsed line with its moments as aware datetimes."""
+    return {
+        key: datetime.fromisoformat(value) if key.endswith("_at") and isinstance(value, str) else value
+        for key, value in line.items()
+    }
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return fields_of(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, tuple) and value and dataclasses.is_dataclass(value[0]):
+        return [fields_of(item) for item in value]
+    return value
+
+
+def run_from(row: Row) -> Run:
+    """A row of `runs` as its record."""
+    return Run(**{**_only(Run, row), **_parsed(row, "contract_fields", "facts")})
+
+
+def run_end_from(row: Row) -> RunEnd | None:
+    """How a run ended; None while it is running, or where its runner died."""
+    if row["ended_at"] is None:
+        return None
+    verdict = None if row["verdict"] is None else Verdict(row["verdict"])
+    return RunEnd(**{**_only(RunEnd, row), "verdict": verdict})
+
+
+def boot_from(row: Row) -> Boot:
+    """A row of `boots` as its record."""
+    return Boot(**{**_only(Boot, row), "argv": tuple(row["argv"]), **_parsed(row, "env", "facts")})
+
+
+def boot_end_from(row: Row) -> BootEnd | None:
+    """How a boot ended; None where nothing was recorded."""
+    if row["ended_at"] is None:
+        return None
+    return BootEnd(**{**_only(BootEnd, row), **_parsed(row, "metrics")})
+
+
+def episode_from(row: Row) -> Episode:
+    """A row of `episodes` as its record."""
+    plan = EpisodePlan(**_only(EpisodePlan, row))
+    return Episode(
+        **{
+            **_only(Episode, {**row, "plan": plan}),
+            "status": EpisodeStatus(row["status"]),
+            "stop_reason": StopReason(row["stop_reason"]),
+            **_parsed(row, "world"),
+        }
+    )
+
+
+def tool_call_from(row: Row) -> ToolCall:
+    """A row of `tool_calls` as its record."""
+    return ToolCall(**{**_only(ToolCall, row), "world_patch": tuple(json.loads(row["world_patch"]))})
+
+
+def turn_from(row: Row, calls: tuple[ToolCall, ...]) -> Turn:
+    """A row of `turns`, with its calls, as its record."""
+    lists = {
+        name: tuple(row[name])
+        for name in (
+            "prompt_added",
+            "output_ids",
+            "output_tokens",
+            "logprobs",
+            "runner_up_tokens",
+            "runner_up_logprobs",
+        )
+    }
+    return Turn(
+        **{
+            **_only(Turn, {**row, "tool_calls": calls}),
+            **lists,
+            **_parsed(row, "request", "response"),
+            "messages_added": tuple(json.loads(row["messages_added"])),
+        }
+    )
+
+
+def grade_from(row: Row) -> Grade:
+    """A row of `grades` as its record."""
+    return Grade(**_only(Grade, row))
+
+
+def evidence_from(row: Row) -> Evidence:
+    """A row of `evidence` as its record."""
+    return Evidence(
+        **{**_only(Evidence, row), "verdict": ClauseVerdict(row["verdict"]), **_parsed(row, "detail")}
+    )
+
+
+def divergence_from(row: Row) -> Divergence:
+    """A row of `divergences` as its record."""
+    return Divergence(**{**_only(Divergence, row), "level": Level(row["level"])})
+
+
+FROM_ROW: dict[str, Callable[[Row], Any]] = {
+    "runs": run_from,
+    "boots": boot_from,
+    "episodes": episode_from,
+    "grades": grade_from,
+    "evidence": evidence_from,
+    "divergences": divergence_from,
+}
+
+
+def _only(kind: type[Any], row: Row) -> Row:
+    return {item.name: row[item.name] for item in dataclasses.fields(kind)}
+
+
+def _parsed(row: Row, *names: str) -> Row:
+    return {name: json.loads(row[name]) for name in names}

@@ -1,0 +1,223 @@
+"""Checks: when they pass, when they fail, and when they cannot say."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from typing import Any
+
+import pydantic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agenteval.grade import MAX_ANSWER_CHARACTERS, grade_episode, has_passed
+from agenteval.records import Episode, EpisodePlan, EpisodeStatus, Grade, StopReason, ToolCall
+from agenteval.spec import Check
+
+CHECK: pydantic.TypeAdapter[Check] = pydantic.TypeAdapter(Check)
+
+
+def check(**fields: Any) -> Check:
+    """A check as its file would declare it."""
+    return CHECK.validate_json(json.dumps(fields))
+
+
+def episode(*, answer: str | None = "done", world: dict[str, Any] | None = None, turns: int = 1) -> Episode:
+    plan = EpisodePlan(
+        run_id="run", position=3, task="t", variant="base", sample=0, repeat=0, seed=1, cache_salt=None
+    )
+    return Episode(
+        plan=plan,
+        boot_id="boot",
+        status=EpisodeStatus.FINISHED,
+        stop_reason=StopReason.MAX_TURNS if answer is None else StopReason.FINISH_TOOL,
+        message=None,
+        answer=answer,
+        world=world or {},
+        turns=turns,
+        started_at=datetime.datetime(2026, 1, 15, tzinfo=datetime.UTC),
+        elapsed_s=1.0,
+    )
+
+
+def call(tool: str, arguments: str = "{}", error: str | None = None) -> ToolCall:
+    return ToolCall(
+        call=0,
+        call_id="id",
+        server_call_id="id",
+        tool=tool,
+        arguments=arguments,
+        result="",
+        error=error,
+        state_digest="",
+        world_patch=(),
+    )
+
+
+def judge(wanted: Check, made: Episode, *calls: ToolCall) -> Grade:
+    (grade,) = grade_episode([wanted], made, calls)
+    return grade
+
+
+@pytest.mark.parametrize(
+    ("fields", "answer", "passed"),
+    [
+        pytest.param({"contains": ["Rome"]}, "to ROME!", True, id="contains-in-either-case"),
+        pytest.param({"contains": ["straße"]}, "STRASSE", True, id="case-folded"),
+        pytest.param({"contains": ["a", "b"]}, "only a", False, id="contains-all"),
+        pytest.param({"pattern": r"\bO2\b"}, "booked O2.", True, id="pattern"),
+        pytest.param({"pattern": r"\bO2\b"}, "booked O21", False, id="pattern-misses"),
+        pytest.param({"number": 1890}, "It is 1,890 now", True, id="thousands"),
+        pytest.param({"number": 1890}, "1890.00", True, id="decimals"),
+        pytest.param({"number": 18}, "1890", False, id="part-of-a-number"),
+        pytest.param({"number": -5}, "minus: -5", True, id="negative"),
+        pytest.param({"number": 0.3}, "0.30000000000000004", True, id="binary-rounding"),
+        pytest.param({"number": 10, "tolerance": 0.5}, "10.5", True, id="at-the-tolerance"),
+        pytest.param({"number": 10, "tolerance": 0.5}, "10.51", False, id="past-the-tolerance"),
+        pytest.param({"number": 3}, "three", False, id="no-number"),
+        pytest.param({"number": 3}, "1 or 2 or 3", True, id="any-number"),
+        pytest.param({"number": 2e3}, "2e3", True, id="exponent"),
+        pytest.param({"number": 5}, "9" * 10_000, False, id="very-long-number"),
+        pytest.param({"contains": ["x"], "number": 1}, "x", False, id="every-condition"),
+        pytest.param({"contains": ["x"]}, None, False, id="no-answer"),
+        pytest.param({"contains": ["x"]}, "", False, id="empty-answer"),
+        pytest.param({"pattern": "end$"}, "x" * MAX_ANSWER_CHARACTERS + "end", False, id="cut-off"),
+    ],
+)
+def test_answer(fields: dict[str, Any], answer: str | None, passed: bool) -> None:
+    assert judge(check(kind="answer", **fields), episode(answer=answer)).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("that", "passed"),
+    [
+        pytest.param("world.n == 1", True, id="holds"),
+        pytest.param("world.n == 2", False, id="does-not"),
+        pytest.param("answer == 'done'", True, id="reads-the-answer"),
+        pytest.param("has(world.gone)", False, id="absent-key-asked-for"),
+        pytest.param("world.gone == 1", None, id="absent-key-read"),
+        pytest.param("world.n", None, id="not-a-condition"),
+        pytest.param("world.n / 0 == 1", None, id="division-by-zero"),
+    ],
+)
+def test_world(that: str, passed: bool | None) -> None:
+    """What cannot be evaluated is not graded; it is never a failure."""
+    assert judge(check(kind="world", that=that), episode(world={"n": 1})).passed is passed
+
+
+CALLS = (
+    call("pay", '{"to":"a","sum":5}'),
+    call("pay", '{"to":"b","sum":5.0}'),
+    call("pay", '{"to":"c"}', error="refused"),
+    call("look", ""),
+    call("broken", "not json", error="the arguments are not JSON"),
+)
+
+
+@pytest.mark.parametrize(
+    ("fields", "passed"),
+    [
+        pytest.param({"tool": "pay"}, True, id="called"),
+        pytest.param({"tool": "pay", "at_least": 2, "at_most": 2}, True, id="refused-calls-do-not-count"),
+        pytest.param({"tool": "pay", "at_least": 3}, False, id="too-few"),
+        pytest.param({"tool": "pay", "at_most": 1}, False, id="too-many"),
+        pytest.param({"tool": "pay", "arguments": {"to": "b"}}, True, id="some-arguments"),
+        pytest.param({"tool": "pay", "arguments": {"sum": 5}, "at_least": 2}, True, id="same-number"),
+        pytest.param({"tool": "pay", "arguments": {"sum": True}}, False, id="another-type"),
+        pytest.param({"tool": "pay", "arguments": {"to": "c"}}, False, id="only-refused"),
+        pytest.param({"tool": "pay", "arguments": {"note": None}}, False, id="absent-is-not-null"),
+        pytest.param({"tool": "look"}, True, id="empty-arguments"),
+        pytest.param({"tool": "broken", "at_least": 0, "at_most": 0}, True, id="unreadable-arguments"),
+        pytest.param({"tool": "other", "at_least": 0, "at_most": 0}, True, id="never"),
+    ],
+)
+def test_called(fields: dict[str, Any], passed: bool) -> None:
+    assert judge(check(kind="called", **fields), episode(), *CALLS).passed is passed
+
+
+@pytest.mark.parametrize(("tool", "passed"), [("other", True), ("pay", False), ("broken", False)])
+def test_not_called_counts_refused_calls_too(tool: str, passed: bool) -> None:
+    assert judge(check(kind="not_called", tool=tool), episode(), *CALLS).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("tools", "passed"),
+    [
+        pytest.param(["pay", "look"], True, id="in-order"),
+        pytest.param(["look", "pay"], False, id="the-other-way"),
+        pytest.param(["pay", "pay", "look"], True, id="twice"),
+        pytest.param(["pay", "pay", "pay"], False, id="the-third-was-refused"),
+        pytest.param(["pay", "broken"], False, id="refused"),
+    ],
+)
+def test_order(tools: list[str], passed: bool) -> None:
+    assert judge(check(kind="order", tools=tools), episode(), *CALLS).passed is passed
+
+
+@pytest.mark.parametrize(("turns", "passed"), [(2, True), (3, True), (4, False)])
+def test_turns(turns: int, passed: bool) -> None:
+    assert judge(check(kind="turns", at_most=3), episode(turns=turns)).passed is passed
+
+
+def test_a_grade_says_which_check_of_which_episode_it_is() -> None:
+    checks = [check(kind="turns", at_most=3), check(kind="not_called", tool="x", weight=2.5)]
+    grades = grade_episode(checks, episode(), [])
+    assert [(g.check, g.kind, g.weight, g.episode_id) for g in grades] == [
+        (0, "turns", 1.0, "run/00003"),
+        (1, "not_called", 2.5, "run/00003"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "reason"),
+    [
+        pytest.param(
+            {"kind": "answer", "number": 4}, "the answer 'five' has no number within 0.0 of 4.0", id="number"
+        ),
+        pytest.param({"kind": "answer", "contains": ["x"]}, "the answer 'five' lacks 'x'", id="contains"),
+        pytest.param({"kind": "world", "that": "world.n > 1"}, 'world.n > 1 is false in {"n":1}', id="world"),
+        pytest.param({"kind": "turns", "at_most": 1}, "2 turns; wanted at most 1", id="turns"),
+        pytest.param(
+            {"kind": "called", "tool": "pay", "arguments": {"to": "z"}},
+            'pay with {"to":"z"} succeeded 0 times; wanted at least 1',
+            id="called",
+        ),
+    ],
+)
+def test_a_failure_says_why_with_the_values_it_saw(wanted: dict[str, Any], reason: str) -> None:
+    grade = judge(check(**wanted), episode(answer="five", world={"n": 1}, turns=2), *CALLS)
+    assert (grade.passed, grade.reason) == (False, reason)
+
+
+def test_no_answer_says_how_the_episode_ended() -> None:
+    grade = judge(check(kind="answer", number=1), episode(answer=None))
+    assert grade.reason == "no answer; the episode ended by max_turns"
+
+
+@given(st.text(), st.floats(-1e6, 1e6))
+def test_any_answer_can_be_judged(answer: str, number: float) -> None:
+    assert judge(check(kind="answer", number=number), episode(answer=answer)).passed in (True, False)
+
+
+@given(st.integers(-(10**9), 10**9))
+def test_an_answer_that_is_the_number_passes(number: int) -> None:
+    assert judge(check(kind="answer", number=number), episode(answer=f"It is {number:,}.")).passed is True
+
+
+@pytest.mark.parametrize(
+    ("passed", "overall"),
+    [
+        pytest.param([True, True], True, id="all"),
+        pytest.param([True, False], False, id="one-failed"),
+        pytest.param([True, None], None, id="one-unknown"),
+        pytest.param([False, None], None, id="failed-and-unknown"),
+        pytest.param([], None, id="none"),
+    ],
+)
+def test_an_episode_passes_when_all_its_checks_do(passed: list[bool | None], overall: bool | None) -> None:
+    grades = [
+        Grade(run_id="r", episode_id="e", check=index, kind="turns", passed=value, reason="", weight=1.0)
+        for index, value in enumerate(passed)
+    ]
+    assert has_passed(grades) is overall
