@@ -7,7 +7,7 @@ loosest that differs. Times, waiting and ids never matter.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,7 +88,7 @@ def compare(a: Trajectory, b: Trajectory) -> Divergence | None:
 
 
 def _level(a: Trajectory, b: Trajectory) -> Level | None:
-    views = {
+    views: dict[Level, Callable[[Trajectory], Any]] = {
         Level.OUTCOME: lambda item: item.passed,
         Level.TOOLS: lambda item: [call.tool for turn in item.turns for call in turn.tool_calls],
         Level.CALLS: lambda item: [

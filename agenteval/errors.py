@@ -194,7 +194,7 @@ class QueryError(StoreError):
 
     def __init__(self, *, sql: str, reason: str) -> None:
         self.sql, self.reason = sql, reason
-        super().__init__(f"The query failed: {reason}\nSee the tables with: agenteval sql \"show tables\"")
+        super().__init__(f'The query failed: {reason}\nSee the tables with: agenteval sql "show tables"')
 
 
 class RunStoppedError(AgentevalError):

@@ -1,9 +1,9 @@
 """CEL expressions and the templates built on them: `${…}` inside JSON values.
 
-A template that is one whole `${…}` keeps the type of its value; inside other text the value becomes text. Knows CEL
-and JSON; must not know tasks or tools. CEL has no loops over unbounded data, no clock and no input or output, so a
-value depends on its inputs alone; and the one order that the binding leaves to chance, that of a map's keys in a
-macro such as `map`, is made theirs by sorting.
+A template that is one whole `${…}` keeps the type of its value; inside other text the value becomes text.
+Knows CEL and JSON; must not know tasks or tools. CEL has no loops over unbounded data, no clock and no input
+or output, so a value depends on its inputs alone; and the one order that the binding leaves to chance, that
+of a map's keys in a macro such as `map`, is made theirs by sorting.
 """
 
 from __future__ import annotations
@@ -269,9 +269,7 @@ def _to_json(value: Any, source: str) -> Any:
         return value.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
-            raise ExpressionError(
-                f"{source!r} gave a map whose keys are not all texts, which JSON cannot hold"
-            )
+            raise ExpressionError(f"{source!r} gave a map whose keys are not all texts, which JSON cannot hold")
         return {key: _to_json(value[key], source) for key in sorted(value)}
     if isinstance(value, list | tuple):
         return [_to_json(item, source) for item in value]

@@ -1,4 +1,4 @@
-"""Did the end state, the answer and the calls of an episode satisfy the task's checks?
+"""Whether the end state, the answer and the calls of an episode satisfy the task's checks.
 
 Pure over what happened. A check that cannot be evaluated gives None, never a failure.
 """
@@ -105,8 +105,7 @@ def _judge_world(check: WorldCheck, episode: Episode, _calls: Sequence[ToolCall]
 
 def _judge_called(check: CalledCheck, _episode: Episode, calls: Sequence[ToolCall]) -> _Finding:
     count = sum(
-        call.tool == check.tool and call.error is None and _has_arguments(call, check.arguments)
-        for call in calls
+        call.tool == check.tool and call.error is None and _has_arguments(call, check.arguments) for call in calls
     )
     passed = count >= check.at_least and (check.at_most is None or count <= check.at_most)
     wanted = f"at least {check.at_least}" + ("" if check.at_most is None else f", at most {check.at_most}")
@@ -123,9 +122,7 @@ def _judge_order(check: OrderCheck, _episode: Episode, calls: Sequence[ToolCall]
     made = [call.tool for call in calls if call.error is None]
     remaining = iter(made)
     passed = all(tool in remaining for tool in check.tools)
-    return _Finding(
-        passed=passed, reason=f"successful calls were {made}; wanted in order {list(check.tools)}"
-    )
+    return _Finding(passed=passed, reason=f"successful calls were {made}; wanted in order {list(check.tools)}")
 
 
 def _judge_turns(check: TurnsCheck, episode: Episode, _calls: Sequence[ToolCall]) -> _Finding:

@@ -1,7 +1,7 @@
-"""YAML files -> frozen models, or every problem at once, each with file, line, key path and nearest right word.
+"""YAML files -> frozen models, or every problem at once, each with file, line, key and nearest right word.
 
-Reads YAML 1.2's core words only: `yes`, `on` and dates stay texts, so that a mock's data is what it looks like.
-Knows YAML and pydantic; must not know what the models mean.
+Reads YAML 1.2's core words only: `yes`, `on` and dates stay texts, so that a mock's data is what it looks
+like. Knows YAML and pydantic; must not know what the models mean.
 """
 
 from __future__ import annotations
@@ -48,9 +48,7 @@ _NO_TAG = ""
 class Frozen(pydantic.BaseModel):
     """Base of every model that people write: immutable, and unknown keys are refused."""
 
-    model_config = pydantic.ConfigDict(
-        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True
-    )
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
 
 @dataclass(slots=True)
@@ -118,7 +116,8 @@ def validate(document: Document, model: type[ModelT], data: Any = None, at: KeyP
     """
     value = document.data if data is None and not at else data
     try:
-        # Through JSON mode, so that a YAML list is a tuple and a text an enum member, and nothing else is coerced.
+        # Through JSON mode, so that a YAML list is a tuple and a text an enum member, and nothing else is
+        # coerced.
         return model.model_validate_json(pydantic.TypeAdapter(Any).dump_json(value))
     except pydantic.ValidationError as error:
         found = [(at + _real_keys(value, item), item) for item in error.errors(include_url=False)]
@@ -160,7 +159,8 @@ class _TooLargeError(Exception):
 class _Composer(yaml.SafeLoader):
     """YAML text -> nodes, of which only those that were written with a tag have one."""
 
-    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
+    def resolve(self, *_node: Any) -> str:
+        """Called for nodes without a tag only; YAML 1.1 would give `yes` and dates types of their own."""
         return _NO_TAG
 
 
@@ -180,9 +180,7 @@ class _Builder:
         self._document.lines.setdefault(key, node.start_mark.line + 1)
         if node.tag != _NO_TAG:
             tag = node.tag.replace("tag:yaml.org,2002:", "!!")
-            self._report(
-                key, f"the tag {tag} is not allowed; write the value without it, or in quotes for a text"
-            )
+            self._report(key, f"the tag {tag} is not allowed; write the value without it, or in quotes for a text")
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, key)
         if isinstance(node, yaml.SequenceNode):
@@ -251,7 +249,7 @@ def _has_deeper(key: KeyPath, others: Iterable[KeyPath]) -> bool:
 
 
 def _real_keys(data: Any, item: Any) -> KeyPath:
-    """The finding's location without what pydantic adds to it (tags of unions); a missing key is the last part."""
+    """Keep of a finding's location what stands in the data, not the tags of unions that pydantic adds."""
     *path, last = item["loc"] or (None,)
     keys: list[str | int] = []
     for part in path:
@@ -270,7 +268,7 @@ def _holds(data: Any, part: str | int) -> bool:
 
 
 def _message(item: Any, model: type[pydantic.BaseModel]) -> str:
-    """pydantic's finding in a person's words, with the value and the nearest right word."""
+    """A finding of pydantic's in a person's words, with the value and the nearest right word."""
     kind, location, given = item["type"], item["loc"], item.get("input")
     if kind == "extra_forbidden":
         known = sorted(_fields_at(model, location[:-1]))

@@ -1,7 +1,8 @@
 """Tool mocks and the world they share: (state, call) -> (result, new state), pure and deterministic.
 
-No clock but the episode's own, no randomness, no file and no network: equal state and call give equal bytes on every
-machine. So no text of a library reaches a result: the next version may word it otherwise. Must not know who calls (the default agent, a user's graph, a test).
+No clock but the episode's own, no randomness, no file and no network: equal state and call give equal bytes
+on every machine. So no text of a library reaches a result: the next version may word it otherwise. Must not
+know who calls (the default agent, a user's graph, a test).
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from agenteval.spec import Case, ToolMock
 MAX_ARGUMENT_CHARACTERS = 100_000
 """Longer arguments are refused with a tool error; a model that loops can write megabytes."""
 MAX_ARGUMENT_DEPTH = 50
-"""Deeper nesting is refused with a tool error, before it can exhaust the stack of one Python sooner than another's."""
+"""Deeper nesting is refused with a tool error, before it can exhaust the stack of one Python sooner than
+another's."""
 MAX_NUMBER_CHARACTERS = 300
 """Longer numbers are no JSON value here: Python's own limit differs by version and setting."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -53,8 +55,7 @@ class Outcome:
     result: str
     """Text for the model; the same bytes on every machine."""
     error: str | None
-    """Why the call was refused or failed, in more words than the result where the mock is at fault; None where it
-    succeeded."""
+    """Why the call was refused or failed, in full where the mock is at fault; None where it succeeded."""
     state: State
 
 
@@ -109,7 +110,7 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str | None]:
 
 
 def world_patch(before: State, after: State) -> tuple[dict[str, Any], ...]:
-    """JSON Patch from one world to another, in order of key; empty where nothing changed. Lists are replaced whole."""
+    """JSON Patch from one world to another, in order of key, with lists replaced whole."""
     return () if before.world is after.world else tuple(_patch(before.world, after.world, ""))
 
 
@@ -123,17 +124,13 @@ def openai_schema(mock: ToolMock) -> dict[str, Any]:
 
 def _select(mock: ToolMock, names: Mapping[str, Any]) -> Case:
     for case in mock.cases:
-        if _matches(case, names["args"]) and (
-            case.when is None or expressions.evaluate_condition(case.when, names)
-        ):
+        if _matches(case, names["args"]) and (case.when is None or expressions.evaluate_condition(case.when, names)):
             return case
     return mock.default
 
 
 def _matches(case: Case, arguments: Mapping[str, Any]) -> bool:
-    return all(
-        key in arguments and expressions.is_same(arguments[key], value) for key, value in case.match.items()
-    )
+    return all(key in arguments and expressions.is_same(arguments[key], value) for key, value in case.match.items())
 
 
 def _answer(case: Case, names: Mapping[str, Any], state: State) -> Outcome:

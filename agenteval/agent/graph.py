@@ -6,6 +6,7 @@ import operator
 from typing import Annotated, Any, TypedDict
 
 from langgraph.graph import END, START, StateGraph
+from openai.types.chat import ChatCompletionMessage, ChatCompletionMessageFunctionToolCall
 
 from agenteval.agent.context import EpisodeContext
 from agenteval.digest import canonical_json
@@ -47,8 +48,12 @@ def build_graph(context: EpisodeContext) -> Any:
         )
         message = completion.choices[0].message
         turns = state["turns"] + 1
-        calls = [(call.function.name, call.function.arguments, call.id) for call in message.tool_calls or []]
-        update: dict[str, Any] = {"messages": [_as_history(message.content, calls)], "calls": calls, "turns": turns}
+        calls = [(call.function.name, call.function.arguments, call.id) for call in _function_calls(message)]
+        update: dict[str, Any] = {
+            "messages": [_as_history(message.content, calls)],
+            "calls": calls,
+            "turns": turns,
+        }
         if calls:
             return update
         if settings.tool_choice == "auto":
@@ -78,6 +83,10 @@ def _after_model(state: AgentState) -> str:
     if state["stop"] is not None:
         return str(END)
     return "tools" if state["calls"] else "model"
+
+
+def _function_calls(message: ChatCompletionMessage) -> list[ChatCompletionMessageFunctionToolCall]:
+    return [call for call in message.tool_calls or [] if call.type == "function"]
 
 
 def _limit(turns: int, context: EpisodeContext) -> StopReason | None:

@@ -18,9 +18,7 @@ ORDER_WAIT_S = 60.0
 class Toolbox:
     """Answers an episode's tool calls one at a time, in the order in which the model wrote them."""
 
-    def __init__(
-        self, variant: TaskVariant, *, clock: str, finish_tool: str | None, recorder: EpisodeRecorder
-    ) -> None:
+    def __init__(self, variant: TaskVariant, *, clock: str, finish_tool: str | None, recorder: EpisodeRecorder) -> None:
         """Open the tools of a task variant.
 
         Args:

@@ -32,7 +32,10 @@ class BatchingAuditor:
         """Requests in flight; then what the mode rests on."""
         if self._batching.mode == "free":
             yield self._finding.row(
-                "requests in flight at once", NOT_PROMISED, expected="measured", observed=f"at most {self._peak}"
+                "requests in flight at once",
+                NOT_PROMISED,
+                expected="measured",
+                observed=f"at most {self._peak}",
             )
             return
         within = not self._crowded

@@ -69,7 +69,11 @@ class CacheAuditor:
         other = self._probes.get(f"{boot_id}/cache-other-salt")
         if warm is None or other is None:
             yield self._finding.row(
-                "cache probes", UNPROVEN, expected="sent at the start of the boot", observed="absent", boot=boot_id
+                "cache probes",
+                UNPROVEN,
+                expected="sent at the start of the boot",
+                observed="absent",
+                boot=boot_id,
             )
             return
         if self._mode == "disabled":

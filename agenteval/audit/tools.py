@@ -16,9 +16,7 @@ class ToolsAuditor:
 
     def __init__(self, facts: RunFacts) -> None:
         self._finding = Finding(facts.run.run_id, self.clause)
-        self._tasks = {
-            episode.plan.episode_id: (episode.plan.task, episode.plan.variant) for episode in facts.episodes
-        }
+        self._tasks = {episode.plan.episode_id: (episode.plan.task, episode.plan.variant) for episode in facts.episodes}
         self._results: dict[str, str] = {}
         self._calls = self._repeated = 0
         self._unequal: list[str] = []

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agenteval import models
 
-Commands = argparse._SubParsersAction  # type: ignore[type-arg]
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+else:
+    Commands = argparse._SubParsersAction
 
 
 def cache_dir() -> Path:
@@ -21,10 +26,12 @@ def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """Columns of text under their names, two blanks apart."""
-    widths = [max(len(column), *(len(row[index]) for row in rows)) if rows else len(column)
-              for index, column in enumerate(columns)]
+    widths = [
+        max(len(column), *(len(row[index]) for row in rows)) if rows else len(column)
+        for index, column in enumerate(columns)
+    ]
     lines = [columns, tuple("-" * width for width in widths), *rows]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines

@@ -54,7 +54,11 @@ def _field_lines(file: ContractFile) -> list[str]:
     lines = [f"{contract.name}: {contract.description}"]
     for clause, fields in contract.fields().items():
         if isinstance(fields, dict):
-            lines += ["", clause, *(_field_line(file, clause, field, value) for field, value in fields.items())]
+            lines += [
+                "",
+                clause,
+                *(_field_line(file, clause, field, value) for field, value in fields.items()),
+            ]
     return lines
 
 

@@ -63,7 +63,10 @@ def find_run(arguments: argparse.Namespace) -> str:
     matching = [run_id for run_id in known if run_id.startswith(arguments.run or "")]
     if not matching or (arguments.run and len(matching) > 1 and arguments.run not in matching):
         raise UnknownNameError(
-            what="single run", name=arguments.run or "", known=known[-10:], advice="List them with: agenteval runs"
+            what="single run",
+            name=arguments.run or "",
+            known=known[-10:],
+            advice="List them with: agenteval runs",
         )
     return arguments.run if arguments.run in matching else matching[-1]
 

@@ -62,7 +62,10 @@ def _common_options() -> argparse.ArgumentParser:
         help="database of runs (default: agenteval.duckdb here, or AGENTEVAL_DB)",
     )
     common.add_argument(
-        "--log-level", choices=("debug", "info", "warning", "error"), default="warning", help="what to log to stderr"
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="warning",
+        help="what to log to stderr",
     )
     common.add_argument("--log-format", choices=("text", "json"), default="text", help="how to log")
     return common

@@ -21,7 +21,11 @@ def add_commands(commands: Commands, common: argparse.ArgumentParser) -> None:
     listing.set_defaults(command=list_models)
     pull = actions.add_parser("pull", help="fetch a model and verify it", parents=[common])
     pull.add_argument(
-        "name", metavar="NAME", nargs="?", default=models.DEFAULT_MODEL, help="catalogue name or org/name[@revision]"
+        "name",
+        metavar="NAME",
+        nargs="?",
+        default=models.DEFAULT_MODEL,
+        help="catalogue name or org/name[@revision]",
     )
     pull.set_defaults(command=pull_model)
     digest = actions.add_parser("digest", help="content hash of a local model", parents=[common])

@@ -1,6 +1,7 @@
 """What is held fixed for a run: the contract, its clauses, its digest, and how two contracts differ.
 
-Knows files and words only; which flag keeps a clause is `launch`'s business, whether it was kept is `audit`'s.
+Knows files and words only; which flag keeps a clause is `launch`'s business, whether it was kept is
+`audit`'s.
 """
 
 from agenteval.contract.clauses import (

@@ -17,23 +17,23 @@ class Cache(Frozen):
     """What a request may reuse of the KV cache of earlier requests."""
 
     mode: Literal["disabled", "per_episode", "shared"]
-    """`disabled`: nothing; `per_episode`: only its own episode's turns; `shared`: anything (the engine's default)."""
+    """`disabled`: nothing; `per_episode`: only its own episode's turns; `shared`: anything (the engine's
+    default)."""
 
 
 class Batching(Frozen):
     """Which requests may be computed together."""
 
     mode: Literal["serial", "invariant", "free"]
-    """`serial`: one at a time; `invariant`: batch-invariant kernels, many at once; `free`: nothing is promised."""
+    """`serial`: one at a time; `invariant`: batch-invariant kernels, many at once; `free`: nothing is
+    promised."""
     concurrency: int = Field(ge=1, le=1024)
     """Most requests that the runner has at one server at once."""
 
     @model_validator(mode="after")
     def _serial_is_one(self) -> Batching:
         if self.mode == "serial" and self.concurrency != 1:
-            raise ValueError(
-                f"serial means concurrency 1, not {self.concurrency}; use mode invariant or free"
-            )
+            raise ValueError(f"serial means concurrency 1, not {self.concurrency}; use mode invariant or free")
         return self
 
 
@@ -80,7 +80,8 @@ class Engine(Frozen):
     dtype: Literal["auto", "float32", "float16", "bfloat16"]
     """Of weights and activations; `auto` is bfloat16 on a GPU and float32 on a CPU."""
     quantization: str | None
-    """vLLM's name of a quantisation, such as `fp8`; null is the one that the model's own config names, if any."""
+    """vLLM's name of a quantisation, such as `fp8`; null is the one that the model's own config names, if
+    any."""
     kv_cache_dtype: str
     """Of keys and values; `auto` is the same as dtype."""
     attention_backend: str | None
@@ -130,7 +131,8 @@ class Tools(Frozen):
     clock: str
     """The instant that every mock sees at the start of its episode, as ISO 8601 with a zone."""
     call_ids: Literal["deterministic"]
-    """Ids of tool calls are rewritten to turn and place, since the server's are random and reach the next prompt."""
+    """Ids of tool calls are rewritten to turn and place, since the server's are random and reach the next
+    prompt."""
     call_order: Literal["sequential"]
     """Calls of one turn run one after another, in the order in which they were written."""
 
@@ -150,8 +152,8 @@ class Prompts(Frozen):
     """How a turn's prompt follows from the turns before."""
 
     mode: Literal["continuous", "rerendered"]
-    """`continuous`: it extends the previous prompt and output ids; `rerendered`: the chat template renders the whole
-    history again, and equal messages must give equal ids."""
+    """`continuous`: it extends the previous prompt and output ids; `rerendered`: the chat template renders
+    the whole history again, and equal messages must give equal ids."""
 
 
 class Repeats(Frozen):
@@ -162,7 +164,8 @@ class Repeats(Frozen):
     level: Level
     """The level at which repeats are compared: logprobs > tokens > calls > tools > outcome."""
     agree: Literal["required", "measured"]
-    """`required`: a divergence at the level breaches the contract; `measured`: it is counted, nothing is promised."""
+    """`required`: a divergence at the level breaches the contract; `measured`: it is counted, nothing is
+    promised."""
 
 
 class Contract(Frozen):

@@ -95,9 +95,7 @@ def _chain(path: Path) -> list[Document]:
         if parent is None:
             return chain
         if not isinstance(parent, str) or len(chain) >= MAX_EXTENDS:
-            raise FileProblemsError(
-                [document.problem(("extends",), f"{parent!r} is no contract's name or path")]
-            )
+            raise FileProblemsError([document.problem(("extends",), f"{parent!r} is no contract's name or path")])
         try:
             path = _locate(parent, beside=path.parent)
         except UnknownNameError as error:

@@ -47,7 +47,13 @@ Engine = ManagedEngine | OutsideEngine
 
 @contextmanager
 def open_boot(
-    boot_id: str, contract: Contract, engine: Engine, *, writer: RunWriter, observer: Observer, stop: StopSwitch
+    boot_id: str,
+    contract: Contract,
+    engine: Engine,
+    *,
+    writer: RunWriter,
+    observer: Observer,
+    stop: StopSwitch,
 ) -> Iterator[BootSession]:
     """A server that is healthy, accepts the contract's fields and has been probed; its end is recorded.
 
@@ -107,9 +113,7 @@ def _served_name(server: Server) -> str:
 
 
 def _check_request_fields(contract: Contract, session: BootSession) -> None:
-    any_plan = EpisodePlan(
-        run_id="", position=0, task="", variant="", sample=0, repeat=0, seed=0, cache_salt="any"
-    )
+    any_plan = EpisodePlan(run_id="", position=0, task="", variant="", sample=0, repeat=0, seed=0, cache_salt="any")
     rules = RequestRules.of(contract, any_plan, model_name=session.model_name, max_tokens=1)
     check_accepted(rules, session.server.facts.request_fields, contract.name)
 

@@ -70,9 +70,7 @@ def run_episode(plan: EpisodePlan, variant: TaskVariant, setting: EpisodeSetting
         InputError: If the agent contradicts the contract; every other episode would too.
         StoreError: If a turn cannot be stored.
     """
-    identity = TurnIdentity(
-        run_id=plan.run_id, boot_id=boot.boot_id, episode_id=plan.episode_id, kind="episode"
-    )
+    identity = TurnIdentity(run_id=plan.run_id, boot_id=boot.boot_id, episode_id=plan.episode_id, kind="episode")
     recorder = EpisodeRecorder(identity, setting.writer.append)
     toolbox = Toolbox(
         variant,
@@ -98,9 +96,7 @@ def run_episode(plan: EpisodePlan, variant: TaskVariant, setting: EpisodeSetting
     grades: tuple[Grade, ...] = ()
     if episode.status is EpisodeStatus.FINISHED:
         grades = grade_episode(variant.checks, episode, recorder.calls)
-    for record in (*grades, episode):
-        wait = setting.writer.append(record)
-    wait()
+    setting.writer.extend([*grades, episode])()
     return Attempt(episode=episode, grades=grades, passed=has_passed(grades))
 
 
@@ -113,9 +109,7 @@ def _attempt(
 ) -> AgentResult | AgentevalError:
     """How the agent ended, or what kept the episode from an end."""
     recorder, toolbox = bound
-    rules = RequestRules.of(
-        setting.contract, plan, model_name=boot.model_name, max_tokens=setting.agent.max_tokens
-    )
+    rules = RequestRules.of(setting.contract, plan, model_name=boot.model_name, max_tokens=setting.agent.max_tokens)
 
     def check_over() -> None:
         if setting.stop.is_asked:
@@ -144,9 +138,7 @@ def _attempt(
             result = run_agent(setting.factory, context)
         # The agent is the user's code, or a library's: whatever it raises, the episode must end and be recorded.
         except Exception as error:
-            failure = recorder.failure or AgentError(
-                episode=plan.label, reason=f"{type(error).__name__}: {error}"
-            )
+            failure = recorder.failure or AgentError(episode=plan.label, reason=f"{type(error).__name__}: {error}")
             return _settled(failure, toolbox)
     return result if recorder.failure is None else _settled(recorder.failure, toolbox)
 

@@ -32,8 +32,7 @@ def judge_run(path: Path, run_id: str, contract: Contract, writer: RunWriter) ->
         divergences=divergences,
     )
     evidence = audit_run(facts, _all_turns(reader))
-    for record in (*divergences, *evidence):
-        writer.append(record)
+    writer.extend([*divergences, *evidence])
     return run_verdict(facts, evidence)
 
 

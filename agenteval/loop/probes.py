@@ -1,6 +1,6 @@
 """Short requests at the start of a boot that make the cache clause's evidence real.
 
-A prompt of whole cache blocks is sent twice under a salt of its own, then once under another salt: the second must hit
+A prompt longer than a cache block is sent twice under a salt of its own, then once under another salt: the second must hit
 where a cache is promised (the positive control) and miss where none is; the third must always miss. Probe turns are
 stored like episodes' turns, under their own kind, and share no block with them.
 """
@@ -22,7 +22,6 @@ from agenteval.store import RunWriter
 PROBES = ("cache-cold", "cache-warm", "cache-other-salt")
 """Names of the probes, in the order in which they are sent."""
 _DEFAULT_BLOCK = 16
-_BLOCKS = 2
 
 
 def run_probes(run_id: str, contract: Contract, boot: BootSession, writer: RunWriter) -> None:
@@ -84,5 +83,5 @@ def _block_size(boot: BootSession) -> int:
 
 
 def _prompt(salt: str, block_size: int) -> str:
-    """A text of more than two cache blocks that no episode and no other boot has; a word is at least a token."""
-    return f"Probe {salt}. " + " ".join(f"word{number % 10}" for number in range(_BLOCKS * block_size))
+    """A text of more than one cache block that no episode and no other boot has; each word is at least a token."""
+    return f"Probe {salt}." + " go" * block_size

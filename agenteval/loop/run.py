@@ -95,9 +95,7 @@ def execute_run(request: RunRequest, path: Path, observer: Observer, stop: StopS
     return RunResult(run_id=run.run_id, verdict=verdict)
 
 
-def _run_plans(
-    plans: Sequence[EpisodePlan], request: RunRequest, setting: EpisodeSetting, observer: Observer
-) -> None:
+def _run_plans(plans: Sequence[EpisodePlan], request: RunRequest, setting: EpisodeSetting, observer: Observer) -> None:
     """All episodes, on as many boots as it takes.
 
     A server that dies costs the episodes in flight; they are not attempted again, since their turns are stored.
@@ -180,9 +178,7 @@ class _Workers:
             with self._lock:
                 self._observer.episode_started(plan)
             try:
-                attempt = run_episode(
-                    plan, self._variants[plan.task, plan.variant], self._setting, self._boot
-                )
+                attempt = run_episode(plan, self._variants[plan.task, plan.variant], self._setting, self._boot)
             # A thread cannot raise to anyone; the main thread raises it again.
             except BaseException as error:
                 self.failure = self.failure or error

@@ -108,9 +108,7 @@ class CacheUnwritableError(ModelError):
 
     def __init__(self, folder: Path, *, reason: str) -> None:
         self.folder, self.reason = folder, reason
-        super().__init__(
-            f"Cannot write the cache {folder}: {reason}. Point AGENTEVAL_CACHE at a writable folder."
-        )
+        super().__init__(f"Cannot write the cache {folder}: {reason}. Point AGENTEVAL_CACHE at a writable folder.")
 
 
 class GgufError(ModelError):

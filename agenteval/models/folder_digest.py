@@ -88,9 +88,7 @@ def model_files(folder: Path) -> dict[str, Path]:
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".") and name != "__pycache__"]
         for name in names:
-            if not name.startswith(".") and any(
-                fnmatch.fnmatchcase(name, pattern) for pattern in FILE_PATTERNS
-            ):
+            if not name.startswith(".") and any(fnmatch.fnmatchcase(name, pattern) for pattern in FILE_PATTERNS):
                 path = Path(parent, name)
                 found[path.relative_to(folder).as_posix()] = path
     return dict(sorted(found.items()))

@@ -78,9 +78,7 @@ def fetch_snapshot(hub_id: HubId, *, endpoint: str | None = None, hub_cache: Pat
     return Path(folder)
 
 
-def fetch_file(
-    source: HuggingFaceSource, target: Path, *, partial: Path, endpoint: str | None = None
-) -> None:
+def fetch_file(source: HuggingFaceSource, target: Path, *, partial: Path, endpoint: str | None = None) -> None:
     """Download one file of a repository to `target`; a broken download resumes.
 
     Args:
@@ -148,9 +146,7 @@ def _transport_errors() -> tuple[type[Exception], ...]:
 def _refused(hub_id: HubId, error: Exception) -> DownloadError:
     status = getattr(getattr(error, "response", None), "status_code", None)
     answer = "" if status is None else f"the hub answered {status}: "
-    return DownloadError(
-        hub_id.repo, reason=answer + _first_line(error), advice="Pull again later; what came is kept."
-    )
+    return DownloadError(hub_id.repo, reason=answer + _first_line(error), advice="Pull again later; what came is kept.")
 
 
 def _not_found(hub_id: HubId, *, reason: str) -> ModelNotFoundError:

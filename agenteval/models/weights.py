@@ -133,9 +133,7 @@ def _write_tensor(item: _Placed, sink: BinaryIO, *, path: Path) -> int:
             written += sink.write(to_bfloat16(dequantize(rows, item.tensor.tensor_type)).data.cast("B"))
     except NotImplementedError as error:
         kind = item.tensor.tensor_type.name
-        raise GgufError(
-            path, reason=f"{item.tensor.name!r} is stored as {kind}, which gguf cannot read"
-        ) from error
+        raise GgufError(path, reason=f"{item.tensor.name!r} is stored as {kind}, which gguf cannot read") from error
     return written
 
 

@@ -35,7 +35,7 @@ def summary_text(summary: RunSummary) -> str:
     lines += [f"          {_divergence(item)}" for item in worst_first[:_SHOWN_DIVERGENCES]]
     hidden = len(summary.divergences) - _SHOWN_DIVERGENCES
     if hidden > 0:
-        lines.append(f"          and {hidden} more; see: agenteval sql \"from divergences\"")
+        lines.append(f'          and {hidden} more; see: agenteval sql "from divergences"')
     if summary.evidence:
         lines += ["clauses", *_clauses(summary)]
     lines.append(_verdict(summary))

@@ -4,9 +4,9 @@ Knows processes and HTTP; must not know suites, episodes or the database.
 """
 
 from agenteval.server.engine import read_engine_facts
-from agenteval.server.process import ManagedServer, StartOptions
 from agenteval.server.orphans import end_orphans
 from agenteval.server.outside import OutsideServer
+from agenteval.server.process import ManagedServer, StartOptions
 from agenteval.server.reading import ServerFacts, read_metrics
 
 Server = ManagedServer | OutsideServer

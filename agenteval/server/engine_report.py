@@ -55,7 +55,11 @@ def torch_facts() -> dict:
             for index in range(torch.cuda.device_count()):
                 seen = torch.cuda.get_device_properties(index)
                 gpus.append(
-                    {"name": seen.name, "capability": [seen.major, seen.minor], "memory_bytes": seen.total_memory}
+                    {
+                        "name": seen.name,
+                        "capability": [seen.major, seen.minor],
+                        "memory_bytes": seen.total_memory,
+                    }
                 )
         return {"torch_version": torch.__version__, "cuda_version": torch.version.cuda, "gpus": gpus}
     return {"torch_version": "none", "cuda_version": None, "gpus": []}
@@ -78,11 +82,10 @@ def driver_version():
 
 def cpu_model() -> str:
     """The processor's name, as the kernel gives it."""
-    with contextlib.suppress(OSError):
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            for line in file:
-                if line.startswith("model name"):
-                    return line.split(":", 1)[1].strip()
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()
 
 

@@ -40,11 +40,23 @@ _PHASES = (
 )
 _ADVICE = (
     ("Address already in use", "Another program took the port; run again, or leave out --port."),
-    ("CUDA out of memory", "The GPU is full: end what else uses it, or set engine.kv_cache_memory_bytes lower."),
-    ("desired GPU memory utilization", "The GPU is in use: set engine.gpu_memory_utilization below the free share."),
-    ("No available memory for the cache blocks", "Raise engine.gpu_memory_utilization, or lower engine.max_model_len."),
+    (
+        "CUDA out of memory",
+        "The GPU is full: end what else uses it, or set engine.kv_cache_memory_bytes lower.",
+    ),
+    (
+        "desired GPU memory utilization",
+        "The GPU is in use: set engine.gpu_memory_utilization below the free share.",
+    ),
+    (
+        "No available memory for the cache blocks",
+        "Raise engine.gpu_memory_utilization, or lower engine.max_model_len.",
+    ),
     ("MemoryError", "The machine has too little free memory: end other programs, or take a smaller model."),
-    ("Cannot allocate memory", "The machine has too little free memory: end other programs, or take a smaller model."),
+    (
+        "Cannot allocate memory",
+        "The machine has too little free memory: end other programs, or take a smaller model.",
+    ),
 )
 
 
@@ -191,7 +203,10 @@ class ManagedServer:
             else "The last error above says why.",
         )
         return ServerStartError(
-            waited_s=waited_s, log_path=self._options.log_path, last_lines=self.last_log_lines(), advice=advice
+            waited_s=waited_s,
+            log_path=self._options.log_path,
+            last_lines=self.last_log_lines(),
+            advice=advice,
         )
 
     def _log(self) -> str:

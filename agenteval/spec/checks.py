@@ -51,13 +51,15 @@ class WorldCheck(_Check):
 
     kind: Literal["world"]
     that: str
-    """A CEL condition over `world` and `answer`; `${vars.x}` is put in as text, so a text needs quotes around it."""
+    """A CEL condition over `world` and `answer`; `${vars.x}` is put in as text, so a text needs quotes around
+    it."""
 
     @field_validator("that")
     @classmethod
     def _is_expression(cls, value: str) -> str:
         parts = expressions.split_template(value)
-        # With variables still to be put in, only they can be parsed; the variant's own check is validated again.
+        # With variables still to be put in, only they can be parsed; the variant's own check is validated
+        # again.
         for source in [part for part, is_expression in parts if is_expression] or [value]:
             expressions.compile_expression(source)
         return value
@@ -78,9 +80,7 @@ class CalledCheck(_Check):
         if self.at_least == 0 and self.at_most is None:
             raise ValueError("at_least 0 without at_most cannot fail")
         if self.at_most is not None and self.at_most < self.at_least:
-            raise ValueError(
-                f"at_most {self.at_most} is less than at_least {self.at_least}: it can only fail"
-            )
+            raise ValueError(f"at_most {self.at_most} is less than at_least {self.at_least}: it can only fail")
         return self
 
 

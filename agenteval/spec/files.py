@@ -40,7 +40,7 @@ def load_suite(path: Path) -> Suite:
     if head is not None and not documents:
         head_document.problems.append(head_document.problem(("files",), f"{list(patterns)} match no file"))
     tools = _collect_tools(parsed, head)
-    # A file with problems of its own may declare the tool that another one misses: refer to it only when all load.
+    # A file with problems of its own may declare the tool that another one misses.
     if head is not None and len(parsed) == len(documents):
         variants = tuple(_variants(parsed, tools, head))
     raise_if_any([head_document, *documents])
@@ -72,9 +72,7 @@ def _collect_tools(parsed: list[tuple[Document, SuiteFile]], head: SuiteHead | N
                 document.problems.append(document.problem(key, f"there are two tools named {tool.name!r}"))
             elif head is not None and tool.name == head.agent.finish_tool:
                 document.problems.append(
-                    document.problem(
-                        key, f"{tool.name!r} is the finish tool of the suite; choose another name"
-                    )
+                    document.problem(key, f"{tool.name!r} is the finish tool of the suite; choose another name")
                 )
             tools[tool.name] = tool
     return tools
@@ -88,9 +86,7 @@ def _variants(
         for index, task in enumerate(content.tasks):
             key: KeyPath = ("tasks", index)
             if task.name in seen:
-                document.problems.append(
-                    document.problem((*key, "name"), f"there are two tasks named {task.name!r}")
-                )
+                document.problems.append(document.problem((*key, "name"), f"there are two tasks named {task.name!r}"))
             seen.add(task.name)
             dangling = list(_dangling(document, task, key, tools))
             document.problems += dangling
@@ -115,9 +111,7 @@ def _unfold(
     return ()
 
 
-def _dangling(
-    document: Document, task: Task, key: KeyPath, tools: Mapping[str, ToolMock]
-) -> Iterator[Problem]:
+def _dangling(document: Document, task: Task, key: KeyPath, tools: Mapping[str, ToolMock]) -> Iterator[Problem]:
     """References to tools that the suite, or the task, does not have."""
     for place, name in enumerate(task.tools):
         if name not in tools:
@@ -129,9 +123,10 @@ def _dangling(
     for place, check in enumerate(task.checks):
         for name in _tools_of(check):
             if name not in task.tools:
+                hint = nearest(name, task.tools)
                 yield document.problem(
                     (*key, "checks", place),
-                    f"the check names the tool {name!r}, which this task does not have.{nearest(name, task.tools)}",
+                    f"the check names the tool {name!r}, which this task does not have.{hint}",
                 )
 
 

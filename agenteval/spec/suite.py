@@ -26,7 +26,8 @@ class AgentSettings(Frozen):
     system_prompt: str
     """First message of every episode."""
     tool_choice: Literal["auto", "required"]
-    """`required`: every turn calls a tool (guided decoding), which small models need; `auto`: the model decides."""
+    """`required`: every turn calls a tool (guided decoding), which small models need; `auto`: the model
+    decides."""
     max_turns: int = Field(ge=1, le=200)
     """Model calls before the episode ends without an answer; a task may set its own."""
     max_tokens: int = Field(ge=1)
@@ -34,9 +35,11 @@ class AgentSettings(Frozen):
     parallel_tool_calls: bool
     """Whether one turn may call several tools."""
     finish_tool: str | None = Field(pattern=NAME_PATTERN)
-    """Name of the tool that ends the episode with its `answer`; null ends it with the first turn without a call."""
+    """Name of the tool that ends the episode with its `answer`; null ends it with the first turn without a
+    call."""
     graph: str | None = None
-    """A LangGraph graph of one's own, as `package.module:factory`; null is the graph that agenteval brings."""
+    """A LangGraph graph of one's own, as `package.module:factory`; null is the graph that agenteval
+    brings."""
 
 
 class Task(Frozen):
@@ -81,15 +84,8 @@ class SuiteHead(Frozen):
     def _stay_below(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for pattern in value:
             parts = PurePosixPath(pattern).parts
-            if (
-                not parts
-                or parts[0] == "/"
-                or ".." in parts
-                or any("**" in part and part != "**" for part in parts)
-            ):
-                raise ValueError(
-                    f"{pattern!r} is no pattern of files below the suite's folder, such as '*.yaml'"
-                )
+            if not parts or parts[0] == "/" or ".." in parts or any("**" in part and part != "**" for part in parts):
+                raise ValueError(f"{pattern!r} is no pattern of files below the suite's folder, such as '*.yaml'")
         return value
 
 
@@ -127,7 +123,7 @@ class Suite:
     """Every variant of every task, in the order in which they run."""
 
     def digest(self) -> str:
-        """Hash of all that the agent sees and is judged by; file names and layout do not matter, order does."""
+        """Hash of all that the agent sees and is judged by, in order; file names and layout do not matter."""
         return digest_json(
             {
                 "agent": self.agent.model_dump(mode="json"),
@@ -156,19 +152,13 @@ def unfold(task: Task, tools: dict[str, ToolMock], agent: AgentSettings) -> tupl
         expressions.ExpressionError: If a template names an unknown variable.
         pydantic.ValidationError: If a check is wrong once its variables are put in.
     """
-    return tuple(
-        _with_variables(task, name, tools, agent) for name in (task.variants or {DEFAULT_VARIANT: {}})
-    )
+    return tuple(_with_variables(task, name, tools, agent) for name in (task.variants or {DEFAULT_VARIANT: {}}))
 
 
-def _with_variables(
-    task: Task, variant: str, tools: dict[str, ToolMock], agent: AgentSettings
-) -> TaskVariant:
+def _with_variables(task: Task, variant: str, tools: dict[str, ToolMock], agent: AgentSettings) -> TaskVariant:
     names = {"vars": task.variants.get(variant, {})}
     checks = [
-        type(check).model_validate_json(
-            canonical_json(expressions.render(check.model_dump(mode="json"), names))
-        )
+        type(check).model_validate_json(canonical_json(expressions.render(check.model_dump(mode="json"), names)))
         for check in task.checks
     ]
     return TaskVariant(

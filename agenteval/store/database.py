@@ -144,8 +144,8 @@ def _is_owned(journal: Path) -> bool:
 def _insert(connection: duckdb.DuckDBPyConnection, lines: list[Row]) -> None:
     rows: dict[str, list[Row]] = defaultdict(list)
     for line in lines:
-        for table, row in rows_of(line):
-            rows[table].append(row)
+        for name, row in rows_of(line):
+            rows[name].append(row)
     for name, table in TABLES.items():
         if rows[name]:
             columns = ", ".join(f'"{column}"' for column in table.columns)
@@ -234,7 +234,11 @@ def _migrate(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 def _translated(path: Path, error: duckdb.Error) -> StoreError:
     text = str(error)
-    if "not a valid DuckDB database" in text or "newer version" in text or isinstance(error, duckdb.SerializationException):
+    if (
+        "not a valid DuckDB database" in text
+        or "newer version" in text
+        or isinstance(error, duckdb.SerializationException)
+    ):
         return StoreUnreadableError(path=path, reason=text.splitlines()[0])
     if isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException) or "read-only" in text:
         return StoreUnwritableError(path=path, reason=text.splitlines()[0])

@@ -36,7 +36,10 @@ class RunReader:
         rows = self._rows("SELECT * FROM runs WHERE run_id = ?")
         if not rows:
             raise UnknownNameError(
-                what="run", name=self.run_id, known=run_ids(self.path), advice="List them with: agenteval runs"
+                what="run",
+                name=self.run_id,
+                known=run_ids(self.path),
+                advice="List them with: agenteval runs",
             )
         return tables.run_from(rows[0]), tables.run_end_from(rows[0])
 

@@ -48,7 +48,8 @@ class Table:
         """Rows as an Arrow table; JSON columns as canonical text."""
         arrays = [
             pa.array(
-                [canonical_json(row[name]) if name in self.json_columns else row[name] for row in rows], type=kind
+                [canonical_json(row[name]) if name in self.json_columns else row[name] for row in rows],
+                type=kind,
             )
             for name, kind in self.columns.items()
         ]
@@ -210,9 +211,7 @@ DIVERGENCES = Table(
         "cause": _TEXT,
     },
 )
-TABLES = {
-    table.name: table for table in (RUNS, BOOTS, EPISODES, TURNS, TOOL_CALLS, GRADES, EVIDENCE, DIVERGENCES)
-}
+TABLES = {table.name: table for table in (RUNS, BOOTS, EPISODES, TURNS, TOOL_CALLS, GRADES, EVIDENCE, DIVERGENCES)}
 
 Record = Run | RunEnd | Boot | BootEnd | Episode | Turn | Grade | Evidence | Divergence
 KINDS: dict[str, type[Any]] = {
@@ -228,9 +227,7 @@ def fields_of(record: Any) -> Row:
 
 def to_line(record: Record) -> str:
     """A record as one line of a journal."""
-    return json.dumps(
-        {"record": type(record).__name__, **fields_of(record)}, separators=(",", ":"), ensure_ascii=True
-    )
+    return json.dumps({"record": type(record).__name__, **fields_of(record)}, separators=(",", ":"), ensure_ascii=True)
 
 
 def rows_of(line: Row) -> list[tuple[str, Row]]:
@@ -340,9 +337,7 @@ def grade_from(row: Row) -> Grade:
 
 def evidence_from(row: Row) -> Evidence:
     """A row of `evidence` as its record."""
-    return Evidence(
-        **{**_only(Evidence, row), "verdict": ClauseVerdict(row["verdict"]), **_parsed(row, "detail")}
-    )
+    return Evidence(**{**_only(Evidence, row), "verdict": ClauseVerdict(row["verdict"]), **_parsed(row, "detail")})
 
 
 def divergence_from(row: Row) -> Divergence:

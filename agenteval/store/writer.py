@@ -6,7 +6,7 @@ import json
 import os
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -72,6 +72,16 @@ class RunWriter:
         pending = _Pending(record)
         self._queue.put(pending)
         return lambda: _wait(pending)
+
+    def extend(self, records: Sequence[Record]) -> Callable[[], None]:
+        """Take several records in order; the call that is returned waits until all are on disk.
+
+        Raises:
+            StoreError: If an earlier record could not be written.
+        """
+        waits = [self.append(record) for record in records]
+        # One thread writes in order: when the last is on disk, all are.
+        return waits[-1] if waits else lambda: None
 
     def flush(self) -> None:
         """Move everything appended so far into the database.

@@ -180,8 +180,7 @@ def config_from_json(base: FakeConfig, fields: Mapping[str, Any]) -> FakeConfig:
         )
     if "faults" in values:
         faults: dict[str, Any] = {
-            name: frozenset(value) if isinstance(value, list) else value
-            for name, value in values["faults"].items()
+            name: frozenset(value) if isinstance(value, list) else value for name, value in values["faults"].items()
         }
         values["faults"] = Faults(**faults)
     return replace(base, **values)

@@ -151,9 +151,7 @@ def identifiers(text: str) -> list[str]:
 
 def _sample(options: Sequence[str], key: bytes, text: str) -> Sequence[str]:
     first = int(unit(key, text, "first") * len(options))
-    return options[first], options[
-        (first + 1 + int(unit(key, text, "second") * (len(options) - 1))) % len(options)
-    ]
+    return options[first], options[(first + 1 + int(unit(key, text, "second") * (len(options) - 1))) % len(options)]
 
 
 def _write_object(draft: Draft, schema: Mapping[str, Any], hints: Sequence[str]) -> None:
@@ -179,9 +177,7 @@ def _write_value(draft: Draft, schema: Mapping[str, Any], name: str, hints: Sequ
     if isinstance(kind, list):
         kind = next((word for word in kind if word != "null"), "null")
     if "const" in schema or schema.get("enum"):
-        draft.choose(
-            [json.dumps(value, ensure_ascii=False) for value in schema.get("enum") or [schema["const"]]]
-        )
+        draft.choose([json.dumps(value, ensure_ascii=False) for value in schema.get("enum") or [schema["const"]]])
     elif kind == "object" or "properties" in schema:
         _write_object(draft, schema, hints)
     elif kind == "array":
@@ -205,9 +201,7 @@ def _write_value(draft: Draft, schema: Mapping[str, Any], name: str, hints: Sequ
 def _write_number(draft: Draft, schema: Mapping[str, Any], *, integer: bool) -> None:
     step = schema.get("multipleOf") or (1 if integer else 0.25)
     low = schema.get("minimum", schema["exclusiveMinimum"] + step if "exclusiveMinimum" in schema else 0)
-    high = schema.get(
-        "maximum", schema["exclusiveMaximum"] - step if "exclusiveMaximum" in schema else low + 100
-    )
+    high = schema.get("maximum", schema["exclusiveMaximum"] - step if "exclusiveMaximum" in schema else low + 100)
     first, last = math.ceil(low / step), math.floor(high / step)
     options = [low]
     if first <= last:

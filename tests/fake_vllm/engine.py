@@ -252,12 +252,8 @@ class Engine:
         tool_choice = request.get("tool_choice", "none")
         reply = self.config.reply(first_user, turn)
         if reply is not None:
-            return _say(
-                draft, reply.when_warm if warm and reply.when_warm else reply, tool_choice, self.config
-            )
-        tools = (
-            {} if tool_choice == "none" else {t["function"]["name"]: t["function"] for t in request["tools"]}
-        )
+            return _say(draft, reply.when_warm if warm and reply.when_warm else reply, tool_choice, self.config)
+        tools = {} if tool_choice == "none" else {t["function"]["name"]: t["function"] for t in request["tools"]}
         hints = identifiers(first_user)
         if isinstance(tool_choice, Mapping):
             name = tool_choice["function"]["name"]

@@ -62,19 +62,11 @@ def metrics_text(config: FakeConfig, engine: Engine) -> str:
         lines += _family(name, "counter", text, [(labels, value)])
         lines += [f"# HELP vllm:{name}_created {text}", f"# TYPE vllm:{name}_created gauge"]
         lines += [f"vllm:{name}_created{{{labels}}} {started!r}"]
-    successes = [
-        (f'{labels},finished_reason="{r}"', counters.requests.get(r, 0)) for r in ("stop", "length", "abort")
-    ]
+    successes = [(f'{labels},finished_reason="{r}"', counters.requests.get(r, 0)) for r in ("stop", "length", "abort")]
     lines += _family("request_success", "counter", "Count of successfully processed requests.", successes)
-    info = ",".join(
-        f'{name}="{value}"' for name, value in sorted({**cache_config(config), "engine": 0}.items())
-    )
+    info = ",".join(f'{name}="{value}"' for name, value in sorted({**cache_config(config), "engine": 0}.items()))
     lines += _family("cache_config_info", "gauge", "Information of the LLMEngine CacheConfig", [(info, 1)])
-    kept = [
-        line
-        for line in lines
-        if not any(name in line for name in config.faults.omit if name.startswith("vllm:"))
-    ]
+    kept = [line for line in lines if not any(name in line for name in config.faults.omit if name.startswith("vllm:"))]
     return "\n".join(kept) + "\n"
 
 

@@ -82,9 +82,7 @@ class RefusedError(Exception):
 
     def body(self) -> dict[str, Any]:
         """The JSON of the answer."""
-        return {
-            "error": {"message": self.message, "type": self.kind, "param": self.param, "code": self.status}
-        }
+        return {"error": {"message": self.message, "type": self.kind, "param": self.param, "code": self.status}}
 
 
 def invalid(*, kind: str, loc: str, msg: str, value: object, param: str | None = None) -> RefusedError:
@@ -105,13 +103,9 @@ def parse_request(body: bytes, config: FakeConfig) -> dict[str, Any]:
     except ValueError:
         raise invalid(kind="json_invalid", loc="body.0", msg="JSON decode error", value={}) from None
     if not isinstance(fields, dict):
-        raise invalid(
-            kind="model_attributes_type", loc="body", msg="Input should be a valid dictionary", value=fields
-        )
+        raise invalid(kind="model_attributes_type", loc="body", msg="Input should be a valid dictionary", value=fields)
     request = {
-        name: value
-        for name, value in fields.items()
-        if name in REQUEST_FIELDS and name not in config.unknown_fields
+        name: value for name, value in fields.items() if name in REQUEST_FIELDS and name not in config.unknown_fields
     }
     if "messages" not in request:
         raise invalid(kind="missing", loc="body.messages", msg="Field required", value=fields)
@@ -119,9 +113,7 @@ def parse_request(body: bytes, config: FakeConfig) -> dict[str, Any]:
         kind = REQUEST_FIELDS[name]
         wrong_bool = isinstance(value, bool) and kind in ("integer", "number")
         if value is not None and (not isinstance(value, _TYPES[kind]) or wrong_bool):
-            raise invalid(
-                kind=f"{kind}_type", loc=f"body.{name}", msg=f"Input should be a valid {kind}", value=value
-            )
+            raise invalid(kind=f"{kind}_type", loc=f"body.{name}", msg=f"Input should be a valid {kind}", value=value)
     _check_fields(request, config)
     _check_tools(request, config)
     return request
@@ -136,25 +128,19 @@ def _check_fields(request: Mapping[str, Any], config: FakeConfig) -> None:
             param="model",
         )
     if not all(isinstance(message, dict) and "role" in message for message in request["messages"]):
-        raise invalid(
-            kind="missing", loc="body.messages.0.role", msg="Field required", value=request["messages"]
-        )
+        raise invalid(kind="missing", loc="body.messages.0.role", msg="Field required", value=request["messages"])
     if request.get("stream") or (request.get("n") or 1) != 1:
         raise RefusedError("The stand-in server answers neither streams nor n > 1.", param="stream")
     salt = request.get("cache_salt")
     if salt == "":
-        raise _value_error(
-            "Parameter 'cache_salt' must be a non-empty string if provided.", "cache_salt", request
-        )
+        raise _value_error("Parameter 'cache_salt' must be a non-empty string if provided.", "cache_salt", request)
     if salt is not None and (len(salt) > 128 or set(salt) & set("@/\\\0")):
         text = "Parameter 'cache_salt' must be at most 128 characters and must not contain "
         text += "'@', '/', '\\\\', or NUL."
         raise _value_error(text, "cache_salt", request)
     top = request.get("top_logprobs") or 0
     if top and not request.get("logprobs"):
-        raise _value_error(
-            "when using `top_logprobs`, `logprobs` must be set to true.", "top_logprobs", request
-        )
+        raise _value_error("when using `top_logprobs`, `logprobs` must be set to true.", "top_logprobs", request)
     if top > config.max_logprobs:
         raise RefusedError(
             f"Requested sample logprobs of {top}, which is greater than max allowed: {config.max_logprobs}",
@@ -169,9 +155,7 @@ def _check_fields(request: Mapping[str, Any], config: FakeConfig) -> None:
 def _check_tools(request: dict[str, Any], config: FakeConfig) -> None:
     tools = request.get("tools")
     if tools == []:
-        text = (
-            "`tools` must not be an empty array. Either provide at least one tool or omit the field entirely."
-        )
+        text = "`tools` must not be an empty array. Either provide at least one tool or omit the field entirely."
         raise _value_error(text, "tools", request)
     choice = request.setdefault("tool_choice", "auto" if tools else "none")
     if choice in (None, "none"):
@@ -180,11 +164,7 @@ def _check_tools(request: dict[str, Any], config: FakeConfig) -> None:
     if not tools:
         raise _value_error("When using `tool_choice`, `tools` must be set.", "tool_choice", request)
     for place, tool in enumerate(tools):
-        if (
-            not isinstance(tool, dict)
-            or not isinstance(tool.get("function"), dict)
-            or "name" not in tool["function"]
-        ):
+        if not isinstance(tool, dict) or not isinstance(tool.get("function"), dict) or "name" not in tool["function"]:
             loc = f"body.tools.{place}.function"
             raise invalid(kind="missing", loc=loc, msg="Field required", value=tool)
     if isinstance(choice, dict):
@@ -219,8 +199,7 @@ def check_length(request: Mapping[str, Any], prompt_tokens: int, config: FakeCon
         wanted = request.get(name)
         if wanted is not None and wanted > limit:
             raise RefusedError(
-                f"{name}={wanted} cannot be greater than max_model_len={limit}. "
-                "Please request fewer output tokens.",
+                f"{name}={wanted} cannot be greater than max_model_len={limit}. Please request fewer output tokens.",
                 param=name,
             )
     if prompt_tokens > limit:
@@ -270,9 +249,7 @@ def chat_response(request: Mapping[str, Any], generation: Generation, config: Fa
         "index": 0,
         "message": message | {"reasoning": None},
         "logprobs": logprobs,
-        "finish_reason": "tool_calls"
-        if called and generation.finish_reason == "stop"
-        else generation.finish_reason,
+        "finish_reason": "tool_calls" if called and generation.finish_reason == "stop" else generation.finish_reason,
         "stop_reason": generation.stop_reason,
         "token_ids": generation.output_ids if with_ids else None,
         "routed_experts": None,

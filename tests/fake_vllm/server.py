@@ -59,9 +59,7 @@ class FakeVllm:
         self._http = _HttpServer((self.config.host, self.config.port), _Handler)
         self._http.fake = self
         self.port = int(self._http.server_address[1])
-        self._thread = threading.Thread(
-            target=self._http.serve_forever, args=(0.02,), name="fake-vllm", daemon=True
-        )
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), name="fake-vllm", daemon=True)
         self._thread.start()
 
     @property
@@ -127,9 +125,7 @@ class FakeVllm:
             ("GET", "/openapi.json"): lambda query, body: json_answer(facts.openapi(self.config)),
             ("POST", "/v1/chat/completions"): lambda query, body: self._counted_chat(body),
             ("POST", "/tokenize"): lambda query, body: self.tokenize(body),
-            ("POST", "/detokenize"): lambda query, body: json_answer(
-                {"prompt": decode(json.loads(body)["tokens"])}
-            ),
+            ("POST", "/detokenize"): lambda query, body: json_answer({"prompt": decode(json.loads(body)["tokens"])}),
         }
         if self.config.dev_mode:
             open_routes["POST", "/reset_prefix_cache"] = lambda query, body: self.reset_prefix_cache()

@@ -87,16 +87,12 @@ def episode(url: str, number: int, **fields: Any) -> Seen:
         if calls[0]["function"]["name"] == "finish":
             break
         messages.append({"role": "assistant", "content": "", "tool_calls": calls})
-        messages += [
-            {"role": "tool", "tool_call_id": call["id"], "content": '{"ok": true}'} for call in calls
-        ]
+        messages += [{"role": "tool", "tool_call_id": call["id"], "content": '{"ok": true}'} for call in calls]
     return seen
 
 
 def passed(url: str, salt: Callable[[int], str] | None = None) -> list[Seen]:
-    return [
-        episode(url, number, **({"cache_salt": salt(number)} if salt else {})) for number in range(EPISODES)
-    ]
+    return [episode(url, number, **({"cache_salt": salt(number)} if salt else {})) for number in range(EPISODES)]
 
 
 def metric(url: str, name: str) -> float:
@@ -184,9 +180,7 @@ def test_a_prompt_too_long_is_refused_in_vllms_words() -> None:
         answer = ask(server.base_url, user("word " * 100))
     error = answer.json()["error"]
     assert (answer.status_code, error["code"], error["type"]) == (400, 400, "BadRequestError")
-    assert error["message"].startswith(
-        "This model's maximum context length is 64 tokens. However, your prompt"
-    )
+    assert error["message"].startswith("This model's maximum context length is 64 tokens. However, your prompt")
 
 
 @pytest.mark.parametrize(
@@ -238,9 +232,7 @@ def test_a_script_says_what_it_is_told() -> None:
 def test_seeds_decide_above_temperature_zero() -> None:
     with FakeVllm(FakeConfig(prefix_caching=False)) as server:
         texts = [
-            ask(server.base_url, user("Hi"), temperature=1, seed=seed).json()["choices"][0]["message"][
-                "content"
-            ]
+            ask(server.base_url, user("Hi"), temperature=1, seed=seed).json()["choices"][0]["message"]["content"]
             for seed in (1, 1, 2, 3)
         ]
     assert texts[0] == texts[1]

@@ -75,9 +75,7 @@ def render(
             leads = place + 1 < len(rest) and rest[place + 1].get("role") == "tool"
             parts.append("" if follows else "<|im_start|>user")
             shown_id = f"[{message.get('tool_call_id')}] " if call_ids else ""
-            parts.append(
-                f"\n<tool_response>\n{shown_id}{content_text(message.get('content'))}\n</tool_response>"
-            )
+            parts.append(f"\n<tool_response>\n{shown_id}{content_text(message.get('content'))}\n</tool_response>")
             parts.append("" if leads else "<|im_end|>\n")
         else:
             parts.append(f"<|im_start|>{role}\n{_body(message, call_ids=call_ids)}<|im_end|>\n")

@@ -141,7 +141,7 @@ def test_every_kind_of_check_is_shown() -> None:
 
 
 def test_the_suite_is_small_enough_for_a_small_model_on_a_cpu() -> None:
-    """Two to four tools a task, and neither the prompt's head nor a result is long (4 characters are about a token)."""
+    """Few tools a task, and neither the prompt's head nor a result is long (about 4 characters a token)."""
     for label, variant in VARIANTS.items():
         head = SUITE.agent.system_prompt + variant.prompt
         head += "".join(json.dumps(openai_schema(tool)) for tool in variant.tools)

@@ -62,9 +62,7 @@ def test_a_built_in_contract_loads_by_its_name(name: str) -> None:
         pytest.param("default", {"cache.mode", "batching.mode", "boot.mode", "repeats.agree"}, id="default"),
     ],
 )
-def test_a_built_in_contract_differs_from_strict_in_what_its_file_says_only(
-    name: str, expected: set[str]
-) -> None:
+def test_a_built_in_contract_differs_from_strict_in_what_its_file_says_only(name: str, expected: set[str]) -> None:
     assert set(differences(STRICT, load_contract(name).contract)) == expected
 
 
@@ -208,9 +206,7 @@ def test_every_field_has_an_origin() -> None:
         pytest.param({"mine": "extends: [strict]\n"}, "['strict'] is no contract's name or path", id="list"),
     ],
 )
-def test_a_contract_that_cannot_be_extended_is_one_problem(
-    tmp_path: Path, files: dict[str, str], message: str
-) -> None:
+def test_a_contract_that_cannot_be_extended_is_one_problem(tmp_path: Path, files: dict[str, str], message: str) -> None:
     for name, text in files.items():
         write(tmp_path, text, name)
     ((_, line, key, found),) = problems_of(str(tmp_path / "mine.yaml"))
@@ -247,9 +243,7 @@ def test_an_unknown_name_is_told_with_the_nearest_word() -> None:
             "unknown key 'temprature'. Did you mean 'temperature'?",
             id="unknown-field",
         ),
-        pytest.param(
-            "cach: {mode: shared}\n", 2, "cach", "unknown key 'cach'. Did you mean 'cache'?", id="clause"
-        ),
+        pytest.param("cach: {mode: shared}\n", 2, "cach", "unknown key 'cach'. Did you mean 'cache'?", id="clause"),
         pytest.param(
             "cache:\n  mode: per_epsode\n",
             3,
@@ -271,9 +265,7 @@ def test_an_unknown_name_is_told_with_the_nearest_word() -> None:
             "serial means concurrency 1, not 4; use mode invariant or free",
             id="serial-with-many",
         ),
-        pytest.param(
-            "cache: shared\n", 2, "cache", "Input should be an object, not 'shared'", id="no-mapping"
-        ),
+        pytest.param("cache: shared\n", 2, "cache", "Input should be an object, not 'shared'", id="no-mapping"),
         pytest.param(
             "engine: {version: newest}\n",
             2,
@@ -295,19 +287,13 @@ def test_an_unknown_name_is_told_with_the_nearest_word() -> None:
             "'noon' is no ISO 8601 instant such as 2026-01-15T09:00:00Z",
             id="clock",
         ),
-        pytest.param(
-            "sampling: {temperature: .nan}\n", 2, "sampling.temperature", "Input should be a valid", id="nan"
-        ),
-        pytest.param(
-            "sampling: {temperature: 3}\n", 2, "sampling.temperature", "Input should be less", id="bound"
-        ),
+        pytest.param("sampling: {temperature: .nan}\n", 2, "sampling.temperature", "Input should be a valid", id="nan"),
+        pytest.param("sampling: {temperature: 3}\n", 2, "sampling.temperature", "Input should be less", id="bound"),
         pytest.param("model: {digest: abc}\n", 2, "model.digest", "String should match", id="digest"),
         pytest.param("name: a b\n", 2, "name", "String should match", id="name"),
     ],
 )
-def test_a_wrong_field_is_named_with_its_line(
-    tmp_path: Path, text: str, line: int, key: str, message: str
-) -> None:
+def test_a_wrong_field_is_named_with_its_line(tmp_path: Path, text: str, line: int, key: str, message: str) -> None:
     ((_, found_line, found_key, found),) = problems_of(write(tmp_path, f"extends: strict\n{text}"))
     assert (found_line, found_key) == (line, key)
     assert found.startswith(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from typing import Any
@@ -57,9 +58,7 @@ def test_an_expression_gives_a_json_value(source: str, value: Any) -> None:
         pytest.param("-world.map(k, k).size()", -3, id="after-an-operator"),
         pytest.param("world.map(k, k + '.map(')", ["a.map(", "b.map(", "c.map("], id="macro-in-a-text"),
         pytest.param("world.map(k, k) // .map(k, k)", ["a", "b", "c"], id="macro-in-a-comment"),
-        pytest.param(
-            r"""r'\'.size() + "\".map(".size() == 7 ? world.map(k, k) : []""", ["a", "b", "c"], id="quotes"
-        ),
+        pytest.param(r"""r'\'.size() + "\".map(".size() == 7 ? world.map(k, k) : []""", ["a", "b", "c"], id="quotes"),
     ],
 )
 def test_a_macro_walks_a_maps_keys_in_order(source: str, value: Any) -> None:
@@ -102,18 +101,14 @@ def test_what_cannot_be_evaluated_is_an_expression_error(source: str) -> None:
 
 @given(st.text(max_size=60) | st.text("world.ab[]{}()'\"\\map,:?+-&|!0 ", max_size=40))
 def test_no_text_raises_anything_but_an_expression_error(source: str) -> None:
-    try:
+    with contextlib.suppress(ExpressionError):
         expressions.evaluate(source, {"world": WORLD})
-    except ExpressionError:
-        pass
 
 
 @given(JSON, st.text(st.characters(codec="utf-8"), max_size=20))
 def test_no_value_raises_anything_but_an_expression_error(value: Any, key: str) -> None:
-    try:
+    with contextlib.suppress(ExpressionError):
         expressions.evaluate("world[key]", {"world": value, "key": key})
-    except ExpressionError:
-        pass
 
 
 def test_half_a_character_is_an_expression_error() -> None:
@@ -133,9 +128,7 @@ def test_other_processes_evaluate_to_the_same_bytes() -> None:
         "from agenteval import expressions as e; "
         "print(e.as_text(e.evaluate('world.map(k, [k, world[k]])', {'world': {c: c for c in 'hgfedcba'}})))"
     )
-    runs = {
-        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(3)
-    }
+    runs = {subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(3)}
     assert len(runs) == 1
 
 

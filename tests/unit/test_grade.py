@@ -24,9 +24,7 @@ def check(**fields: Any) -> Check:
 
 
 def episode(*, answer: str | None = "done", world: dict[str, Any] | None = None, turns: int = 1) -> Episode:
-    plan = EpisodePlan(
-        run_id="run", position=3, task="t", variant="base", sample=0, repeat=0, seed=1, cache_salt=None
-    )
+    plan = EpisodePlan(run_id="run", position=3, task="t", variant="base", sample=0, repeat=0, seed=1, cache_salt=None)
     return Episode(
         plan=plan,
         boot_id="boot",
@@ -172,9 +170,7 @@ def test_a_grade_says_which_check_of_which_episode_it_is() -> None:
 @pytest.mark.parametrize(
     ("wanted", "reason"),
     [
-        pytest.param(
-            {"kind": "answer", "number": 4}, "the answer 'five' has no number within 0.0 of 4.0", id="number"
-        ),
+        pytest.param({"kind": "answer", "number": 4}, "the answer 'five' has no number within 0.0 of 4.0", id="number"),
         pytest.param({"kind": "answer", "contains": ["x"]}, "the answer 'five' lacks 'x'", id="contains"),
         pytest.param({"kind": "world", "that": "world.n > 1"}, 'world.n > 1 is false in {"n":1}', id="world"),
         pytest.param({"kind": "turns", "at_most": 1}, "2 turns; wanted at most 1", id="turns"),

@@ -1,7 +1,8 @@
-"""YAML files: read as what they look like, or refused with every problem and its place; never anything else."""
+"""YAML files: read as what they look like, or refused with every problem and its place."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -45,9 +46,7 @@ class Drawing(Frozen):
 
     name: str
     unit: Literal["metre", "inch"] = "metre"
-    shapes: tuple[Annotated[Circle | Square, Field(discriminator="kind")], ...] = Field(
-        default=(), min_length=1
-    )
+    shapes: tuple[Annotated[Circle | Square, Field(discriminator="kind")], ...] = Field(default=(), min_length=1)
     free: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -128,9 +127,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
             f"nested deeper than {MAX_DEPTH} levels",
             id="stairs",
         ),
-        pytest.param(
-            "name: x\nfree: \0", 2, "not YAML: the character '\\x00' is not allowed", id="null-byte"
-        ),
+        pytest.param("name: x\nfree: \0", 2, "not YAML: the character '\\x00' is not allowed", id="null-byte"),
         pytest.param("name: x\n---\nname: y", 2, "not YAML: but found another document", id="two-documents"),
         pytest.param("name: *nope", 1, "not YAML: found undefined alias 'nope'", id="undefined-alias"),
         pytest.param("a: b: c", 1, "not YAML: mapping values are not allowed here", id="syntax"),
@@ -138,9 +135,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         pytest.param("%YAML 9.9\n---\na: 1", 1, None, id="version"),
     ],
 )
-def test_what_is_no_yaml_is_one_problem(
-    tmp_path: Path, text: str, line: int | None, message: str | None
-) -> None:
+def test_what_is_no_yaml_is_one_problem(tmp_path: Path, text: str, line: int | None, message: str | None) -> None:
     ((found_line, key, found),) = problems_of(tmp_path, text)
     assert (found_line, key) == (line, "")
     assert message is None or found == message
@@ -149,12 +144,8 @@ def test_what_is_no_yaml_is_one_problem(
 @pytest.mark.parametrize(
     ("text", "line", "key", "message"),
     [
-        pytest.param(
-            "!!python/object:os.system x", 2, "free.a", "the tag !!python/object:os.system", id="object"
-        ),
-        pytest.param(
-            "!!python/object/apply:os.system [x]", 2, "free.a", "the tag !!python/object/apply", id="apply"
-        ),
+        pytest.param("!!python/object:os.system x", 2, "free.a", "the tag !!python/object:os.system", id="object"),
+        pytest.param("!!python/object/apply:os.system [x]", 2, "free.a", "the tag !!python/object/apply", id="apply"),
         pytest.param("!!python/name:os.system ''", 2, "free.a", "the tag !!python/name:os.system", id="name"),
         pytest.param("!!binary aGk=", 2, "free.a", "the tag !!binary", id="binary"),
         pytest.param("!!set {x}", 2, "free.a", "the tag !!set", id="set"),
@@ -163,22 +154,14 @@ def test_what_is_no_yaml_is_one_problem(
         pytest.param("{? [x] : y}", 2, "free.a", "a key must be a plain text", id="list-as-key"),
         pytest.param("{<<: {b: 1}}", 2, "free.a", "merge keys (<<) are not read", id="merge-key"),
         pytest.param('"\\ud800"', 2, "free.a", "'\\ud800' holds half a character", id="surrogate"),
-        pytest.param(
-            '{"\\ud800": 1}', 2, "free.a", "'\\ud800' holds half a character", id="surrogate-in-a-key"
-        ),
+        pytest.param('{"\\ud800": 1}', 2, "free.a", "'\\ud800' holds half a character", id="surrogate-in-a-key"),
         pytest.param("1e999", 2, "free.a", "1e999 is too large for a number", id="infinite-float"),
         pytest.param("9" * 5_000, 2, "free.a", "9" * 40 + " is too large for a number", id="endless-integer"),
-        pytest.param(
-            "{b: 1, b: 2}", 2, "free.a.b", "the key 'b' stands twice; first on line 2", id="duplicate"
-        ),
-        pytest.param(
-            "{1: x, '1': y}", 2, "free.a.1", "the key '1' stands twice; first on line 2", id="as-text"
-        ),
+        pytest.param("{b: 1, b: 2}", 2, "free.a.b", "the key 'b' stands twice; first on line 2", id="duplicate"),
+        pytest.param("{1: x, '1': y}", 2, "free.a.1", "the key '1' stands twice; first on line 2", id="as-text"),
     ],
 )
-def test_what_could_be_misread_is_refused(
-    tmp_path: Path, text: str, line: int, key: str, message: str
-) -> None:
+def test_what_could_be_misread_is_refused(tmp_path: Path, text: str, line: int, key: str, message: str) -> None:
     ((found_line, found_key, found),) = problems_of(tmp_path, f"name: x\nfree: {{a: {text}}}\n")
     assert (found_line, found_key) == (line, key)
     assert found.startswith(message)
@@ -229,7 +212,7 @@ def test_a_folder_or_a_missing_file_is_one_problem(tmp_path: Path) -> None:
 
 KEYS = st.text("abcdefgh", min_size=1, max_size=3)
 TREES = st.recursive(
-    st.integers() | st.text("xyz ", max_size=4),
+    st.integers(-(2**63), 2**63) | st.text("xyz ", max_size=4),
     lambda children: st.lists(children, max_size=3) | st.dictionaries(KEYS, children, max_size=3),
     max_leaves=10,
 )
@@ -261,20 +244,16 @@ HOSTILE = st.text("ab:-{}[]&*!?|>'\"#%@,\n \t<.~0", max_size=60)
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
 @given(text=st.text(max_size=60) | HOSTILE | HOSTILE.map(lambda text: f"name: x\nshapes: {text}"))
 def test_no_text_raises_anything_but_file_problems(tmp_path: Path, text: str) -> None:
-    path = write(tmp_path, text.encode("utf-8", errors="surrogatepass"))
-    try:
+    path = write(tmp_path, text)
+    with contextlib.suppress(FileProblemsError):
         load(path)
-    except FileProblemsError as error:
-        assert error.problems
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=60))
 def test_no_bytes_raise_anything_but_file_problems(tmp_path: Path, content: bytes) -> None:
-    try:
+    with contextlib.suppress(FileProblemsError):
         load(write(tmp_path, content))
-    except FileProblemsError as error:
-        assert error.problems
 
 
 @pytest.mark.parametrize(
@@ -295,12 +274,8 @@ def test_no_bytes_raise_anything_but_file_problems(tmp_path: Path, content: byte
             (3, "shapes[0]", "'sqare' is not one of 'circle', 'square'. Did you mean 'square'?"),
             id="unknown-kind",
         ),
-        pytest.param(
-            "name: x\nshapes:\n  - side: 1", (3, "shapes[0]", "the key 'kind' is missing"), id="no-kind"
-        ),
-        pytest.param(
-            "shapes: [{kind: square, side: 1}]", (1, "name", "the key 'name' is missing"), id="missing"
-        ),
+        pytest.param("name: x\nshapes:\n  - side: 1", (3, "shapes[0]", "the key 'kind' is missing"), id="no-kind"),
+        pytest.param("shapes: [{kind: square, side: 1}]", (1, "name", "the key 'name' is missing"), id="missing"),
         pytest.param(
             "name: x\nunit: meter\nshapes: [{kind: square, side: 1}]",
             (2, "unit", "'meter' is not one of 'metre' or 'inch'. Did you mean 'metre'?"),

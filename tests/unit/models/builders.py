@@ -69,8 +69,7 @@ def tensors(seed: int = 0) -> dict[str, tuple[np.ndarray, GGMLQuantizationType]]
             block + "ffn_down.weight": ((WIDTH, INNER), q8),
         }
     return {
-        name: (scattered(shape, seed + number), kind)
-        for number, (name, (shape, kind)) in enumerate(shapes.items())
+        name: (scattered(shape, seed + number), kind) for number, (name, (shape, kind)) in enumerate(shapes.items())
     }
 
 

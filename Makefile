@@ -1,0 +1,28 @@
+# Two commands: `make run` shows the product on this machine, `make test` checks it.
+
+# What `make run` runs. A CPU takes a first few tasks (about 5 minutes); a GPU takes all.
+SUITE ?= tasks/toolsuite
+CONTRACT ?= strict
+ARGS ?= $(if $(filter cpu,$(shell cat .venv/engine 2>/dev/null)),--limit 3)
+
+.PHONY: run _run test quick env clean
+.DEFAULT_GOAL := run
+
+run: env
+	@.venv/bin/agenteval models pull >&2
+	@$(MAKE) --no-print-directory _run
+
+_run:
+	.venv/bin/agenteval run $(SUITE) --contract $(CONTRACT) $(ARGS)
+
+test: env
+	@.ci/checks
+
+quick: env
+	@.ci/checks quick
+
+env:
+	@.ci/install
+
+clean:
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,125 @@
+"""The product on a real vLLM and a real model: what the README's first screen promises."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenteval.models import cache_folder
+
+pytestmark = pytest.mark.vllm
+ROOT = Path(__file__).parents[2]
+SUITE = str(ROOT / "tasks" / "toolsuite")
+
+
+def agenteval(database: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a user would; progress goes to the test's own stderr."""
+    return subprocess.run(
+        [sys.executable, "-m", "agenteval", *arguments, "--db", str(database)],
+        cwd=database.parent,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+
+
+def run_suite(database: Path, contract: str, limit: int) -> tuple[int, dict[str, Any]]:
+    """A run's exit status and its summary."""
+    done = agenteval(database, "run", SUITE, "--contract", contract, "--limit", str(limit), "--json")
+    return done.returncode, json.loads(done.stdout)
+
+
+def query(database: Path, sql: str) -> list[dict[str, Any]]:
+    """Rows of a query, through the command line."""
+    rows: list[dict[str, Any]] = json.loads(agenteval(database, "sql", sql, "--json").stdout)
+    return rows
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("real") / "runs.duckdb"
+
+
+@pytest.fixture(scope="module")
+def strict(database: Path) -> tuple[int, dict[str, Any]]:
+    return run_suite(database, "strict", 1)
+
+
+@pytest.fixture(scope="module")
+def isolated(database: Path) -> tuple[int, dict[str, Any]]:
+    return run_suite(database, "isolated", 1)
+
+
+@pytest.fixture(scope="module")
+def default(database: Path) -> tuple[int, dict[str, Any]]:
+    return run_suite(database, "default", 2)
+
+
+def test_strict_is_kept_in_every_clause_and_bit(strict: tuple[int, dict[str, Any]]) -> None:
+    code, summary = strict
+    assert summary["verdict"] == "kept", summary["clauses"]
+    assert code == 0
+    assert {clause["verdict"] for clause in summary["clauses"].values()} == {"kept"}
+    assert summary["repeats"]["pairs"] == 1
+    assert summary["repeats"]["differing"]["logprobs"] == 0
+
+
+def test_isolated_is_kept_and_reuses_only_its_own_turns(isolated: tuple[int, dict[str, Any]], database: Path) -> None:
+    code, summary = isolated
+    assert (code, summary["verdict"]) == (0, "kept"), summary["clauses"]
+    run_id = summary["run_id"]
+    first, later = (
+        query(
+            database,
+            f"select sum(cached_tokens) cached from turns where run_id = '{run_id}' and kind = 'episode' and {turns}",
+        )[0]["cached"]
+        for turns in ("turn = 0", "turn > 0")
+    )
+    assert float(first or 0) == 0
+    assert float(later) > 0
+
+
+def test_the_default_cache_changes_logprobs_and_each_diverged_episode_is_named(
+    default: tuple[int, dict[str, Any]],
+) -> None:
+    code, summary = default
+    assert (code, summary["verdict"]) == (1, "diverged")
+    assert summary["divergences"]
+    for divergence in summary["divergences"]:
+        assert divergence["task"]
+        assert divergence["turn"] >= 0
+        assert "cached tokens" in divergence["cause"]
+
+
+@pytest.mark.usefixtures("strict")
+def test_every_turn_is_in_the_database_with_ids_and_logprobs(database: Path) -> None:
+    rows = query(
+        database,
+        "select count(*) n, bool_and(len(output_ids) > 0 and len(output_ids) = len(logprobs) "
+        "and len(output_ids) = len(output_tokens)) whole, bool_and(prompt_tokens > 100) prompted "
+        "from turns where kind = 'episode'",
+    )
+    assert rows[0]["n"] >= 2
+    assert rows[0]["whole"] is True
+    assert rows[0]["prompted"] is True
+
+
+@pytest.mark.usefixtures("strict", "isolated", "default")
+def test_no_server_is_left_at_any_boots_port(database: Path) -> None:
+    for row in query(database, "select base_url from boots"):
+        with socket.socket() as probe:
+            port = int(row["base_url"].rpartition(":")[2])
+            assert probe.connect_ex(("127.0.0.1", port)) != 0, row
+
+
+@pytest.mark.usefixtures("strict", "isolated", "default")
+def test_no_note_of_a_running_server_is_left() -> None:
+    assert list((cache_folder() / "boots").glob("*.json")) == []
