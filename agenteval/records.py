@@ -11,15 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
-
-class Level(StrEnum):
-    """How strictly two trajectories agree, strictest first."""
-
-    LOGPROBS = "logprobs"
-    TOKENS = "tokens"
-    CALLS = "calls"
-    TOOLS = "tools"
-    OUTCOME = "outcome"
+from agenteval.levels import Level as Level
 
 
 class ClauseVerdict(StrEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import httpx
 
@@ -38,7 +38,9 @@ class EpisodeContext:
         """An `openai` client that is recorded; it does not retry, since a retry is another turn."""
         from openai import OpenAI
 
-        return OpenAI(base_url=self.base_url, api_key=self.api_key, http_client=self.http_client, max_retries=0)
+        # openai 3 names httpx2 in its types and takes an httpx client as before; langchain-openai gives it one.
+        http_client = cast(Any, self.http_client)
+        return OpenAI(base_url=self.base_url, api_key=self.api_key, http_client=http_client, max_retries=0)
 
     def langchain_tools(self) -> list[BaseTool]:
         """The episode's tools for LangChain and LangGraph's prebuilt nodes."""

@@ -19,8 +19,11 @@ class MockTool(BaseTool):
     toolbox: Any
     args_schema: Any
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Answer a tool call, given as LangGraph's tool node gives it; plain arguments are answered too."""
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: ARG002
+        """Answer a tool call, given as LangGraph's tool node gives it; plain arguments are answered too.
+
+        `config` and `kwargs` are LangChain's: a mock has nothing to configure.
+        """
         if not isinstance(input, dict) or input.get("type") != "tool_call":
             return self._run(**(input if isinstance(input, dict) else json.loads(input)))
         result = self.toolbox.call(self.name, canonical_json(input["args"]), str(input["id"]))

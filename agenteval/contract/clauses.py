@@ -9,8 +9,8 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import Field, field_validator, model_validator
 
 from agenteval.digest import canonical_json, digest_json
+from agenteval.levels import Level
 from agenteval.loading import Frozen
-from agenteval.records import Level
 
 
 class Cache(Frozen):

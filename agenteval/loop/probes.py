@@ -1,8 +1,8 @@
 """Short requests at the start of a boot that make the cache clause's evidence real.
 
-A prompt longer than a cache block is sent twice under a salt of its own, then once under another salt: the second must hit
-where a cache is promised (the positive control) and miss where none is; the third must always miss. Probe turns are
-stored like episodes' turns, under their own kind, and share no block with them.
+A prompt longer than a cache block is sent twice under a salt of its own, then once under another salt: the second
+must hit where a cache is promised (the positive control) and miss where none is; the third must always miss. Probe
+turns are stored like episodes' turns, under their own kind, and share no block with them.
 """
 
 from __future__ import annotations

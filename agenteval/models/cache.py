@@ -91,7 +91,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(descriptor, "wb") as sink:
             sink.write(content)
-        os.replace(temporary, path)
+        Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

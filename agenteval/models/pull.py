@@ -1,7 +1,6 @@
 """A catalogue entry -> its verified folder in the cache; safe to kill, to repeat and to run twice at once."""
 
 import hashlib
-import os
 import shutil
 import sys
 import tempfile
@@ -135,7 +134,7 @@ def _convert(entry: CatalogueEntry, source_file: Path, folder: Path, *, progress
         progress("verify folder", 0, 1)
         require_pinned(entry, incoming, cache=folder.parents[2])
         progress("verify folder", 1, 1)
-        os.replace(incoming, folder)
+        incoming.replace(folder)
 
 
 def require_pinned(entry: CatalogueEntry, folder: Path, *, cache: Path) -> str:
