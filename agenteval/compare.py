@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from agenteval.digest import canonical_json
 from agenteval.records import Divergence, Episode, EpisodeStatus, Level, Turn
@@ -30,10 +30,12 @@ class Trajectory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A token of a turn; token None is the turn's prompt, or the end of the shorter trajectory."""
+    """A part of a turn, or the end of the shorter trajectory."""
 
     turn: int
-    token: int | None
+    part: Literal["prompt", "output", "tools", "end"]
+    token: int | None = None
+    """Of the output; None for every other part."""
 
 
 def differs_at(divergence: Divergence, level: Level) -> bool:
@@ -121,24 +123,29 @@ def _bits(turn: Turn) -> tuple[Any, ...]:
 
 
 def _place(a: Sequence[Turn], b: Sequence[Turn], level: Level) -> Place:
-    """Where they first differ: by a token, or by a logprob where no token does."""
+    """Where they first differ: a turn's prompt, its tokens (its logprobs where no token differs), or its tools."""
     for index, (left, right) in enumerate(zip(a, b, strict=False)):
         if _prompt(left) != _prompt(right):
-            return Place(turn=index, token=None)
-        if level is Level.LOGPROBS:
-            rows = (
-                zip(turn.logprobs, turn.runner_up_tokens, turn.runner_up_logprobs, strict=True)
-                for turn in (left, right)
-            )
-            pairs = zip(*rows, strict=True)
-        elif left.output_ids != right.output_ids:
-            return Place(turn=index, token=_first_difference(left.output_ids, right.output_ids))
-        else:
-            continue
-        token = next((place for place, (x, y) in enumerate(pairs) if x != y), None)
-        if token is not None:
-            return Place(turn=index, token=token)
-    return Place(turn=min(len(a), len(b)), token=None)
+            return Place(turn=index, part="prompt")
+        rows = [_rows(turn, with_logprobs=level is Level.LOGPROBS) for turn in (left, right)]
+        if rows[0] != rows[1]:
+            return Place(turn=index, part="output", token=_first_difference(*rows))
+        if _did(left) != _did(right):
+            return Place(turn=index, part="tools")
+    return Place(turn=min(len(a), len(b)), part="end")
+
+
+def _rows(turn: Turn, *, with_logprobs: bool) -> list[tuple[Any, ...]]:
+    """What stands at each token of a turn's output."""
+    columns: list[Sequence[Any]] = [turn.output_ids]
+    if with_logprobs:
+        columns += [turn.logprobs, turn.runner_up_tokens, turn.runner_up_logprobs]
+    return list(zip(*columns, strict=True))
+
+
+def _did(turn: Turn) -> list[tuple[str, str, str, str | None]]:
+    """What the tools of a turn were asked and gave back."""
+    return [(call.tool, canonical_arguments(call.arguments), call.result, call.error) for call in turn.tool_calls]
 
 
 def _prompt(turn: Turn) -> tuple[int, tuple[int, ...]]:
@@ -146,47 +153,52 @@ def _prompt(turn: Turn) -> tuple[int, tuple[int, ...]]:
     return turn.prompt_kept, turn.prompt_added
 
 
-def _first_difference(a: Sequence[int], b: Sequence[int]) -> int:
+def _first_difference(a: Sequence[Any], b: Sequence[Any]) -> int:
+    """Place of the first item that differs; the shorter length where one begins the other."""
     length = min(len(a), len(b))
     return next((place for place in range(length) if a[place] != b[place]), length)
 
 
 def _text(turns: Sequence[Turn], place: Place) -> str:
-    """What stands from the place on, a few tokens long."""
+    """What stands from the place on: a few tokens, or what stands for them."""
     if place.turn >= len(turns):
         return "(the episode has ended)"
-    if place.token is None:
+    turn = turns[place.turn]
+    if place.part == "prompt":
         return "(the prompt differs)"
-    return "".join(turns[place.turn].output_tokens[place.token : place.token + _SHOWN_TOKENS])
+    if place.token is None:
+        return "; ".join(f"{tool}: {result}" for tool, _, result, _ in _did(turn)) or "(no tool call)"
+    return "".join(turn.output_tokens[place.token : place.token + _SHOWN_TOKENS]) or "(the output has ended)"
 
 
 def _margin(turns: Sequence[Turn], place: Place) -> float | None:
-    if place.turn >= len(turns) or place.token is None:
+    if place.token is None or place.token >= len(turns[place.turn].logprobs):
         return None
     turn = turns[place.turn]
-    if place.token >= len(turn.logprobs):
-        return None
     rival = turn.runner_up_logprobs[place.token]
     return None if rival is None else turn.logprobs[place.token] - rival
 
 
 def _cause(a: Trajectory, b: Trajectory, place: Place) -> str:
     """The first recorded difference that can explain the divergence, in a fixed order of elimination."""
-    if place.turn >= min(len(a.turns), len(b.turns)):
-        return "one trajectory has more turns"
-    left, right = a.turns[place.turn], b.turns[place.turn]
-    if _prompt(left) != _prompt(right):
+    if place.part == "end":
+        same_length = len(a.turns) == len(b.turns)
+        return "the grades differ, the trajectories do not" if same_length else "one trajectory has more turns"
+    if place.part == "prompt":
         return "the prompts differ"
-    if left.boot_id != right.boot_id:
+    if place.part == "tools":
+        return "the tools answered otherwise"
+    # A hit, or company, in an earlier turn leaves its mark on the cached keys and values that this turn reads.
+    pairs = list(zip(a.turns, b.turns, strict=False))[: place.turn + 1]
+    if pairs[-1][0].boot_id != pairs[-1][1].boot_id:
         return "another boot"
-    # A hit in an earlier turn leaves its mark on the cached keys and values that this turn reads.
-    before = [(x, y) for x, y in zip(a.turns, b.turns, strict=False)][: place.turn + 1]
-    if any(x.cached_tokens != y.cached_tokens for x, y in before):
-        cached = next((x, y) for x, y in before if x.cached_tokens != y.cached_tokens)
-        return f"cached tokens differ: {_shown(cached[0].cached_tokens)} against {_shown(cached[1].cached_tokens)}"
-    if any(x.requests_in_flight != y.requests_in_flight or x.requests_in_flight > 1 for x, y in before):
-        return f"other requests in flight: {left.requests_in_flight} against {right.requests_in_flight}"
-    return "unexplained"
+    cached = [(x.cached_tokens, y.cached_tokens) for x, y in pairs]
+    first = next(((x, y) for x, y in cached if x != y), None)
+    if first is not None:
+        return f"cached tokens differ: {_shown(first[0])} against {_shown(first[1])}"
+    company = [(x.requests_in_flight, y.requests_in_flight) for x, y in pairs]
+    crowd = next(((x, y) for x, y in company if x != y or x > 1), None)
+    return "unexplained" if crowd is None else f"other requests in flight: {crowd[0]} against {crowd[1]}"
 
 
 def _shown(count: int | None) -> str:

@@ -6,12 +6,15 @@ Configured by the command line alone; a program that imports agenteval keeps its
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from typing import Literal
 
 import structlog
 
 LogFormat = Literal["text", "json"]
+SECRET_NAME = re.compile(r"(?i)(api_?key|access_?key|private_?key|token$|secret|passw(or)?d|authorization|credential)")
+"""Names of keys and environment variables whose values are never kept or passed on, let alone logged."""
 
 
 def configure(*, level: str, log_format: LogFormat) -> None:

@@ -299,9 +299,11 @@ class Divergence:
     level: Level
     """The loosest level at which they differ: `calls` means that calls and everything stricter differ."""
     turn: int
-    """First turn that differs at any level."""
+    """First turn whose prompt or tokens differ (at level `logprobs`: whose logprobs do), else whose tool calls or
+    results do; the number of turns where only the end differs."""
     token: int | None
-    """First output token of that turn that differs; None where the prompt or the length of the episode differs."""
+    """First output token of that turn that differs; None where no token does: the prompt, a tool's result, the number
+    of turns or the grades."""
     text_a: str
     text_b: str
     margin_a: float | None

@@ -16,8 +16,8 @@ from agenteval.tools import parse_arguments
 _NO_CALL = "That was no complete tool call. Call exactly one of the tools."
 
 
-class AgentState(TypedDict):
-    """What the nodes pass on."""
+class AgentState(TypedDict, total=False):
+    """What the nodes pass on; it starts with the messages alone."""
 
     messages: Annotated[list[dict[str, Any]], operator.add]
     calls: list[tuple[str, str, str]]
@@ -25,6 +25,7 @@ class AgentState(TypedDict):
     turns: int
     """Model calls so far."""
     stop: StopReason | None
+    """Why the episode ended; absent or None while it goes on."""
     answer: str | None
 
 
@@ -47,7 +48,7 @@ def build_graph(context: EpisodeContext) -> Any:
             max_completion_tokens=settings.max_tokens,
         )
         message = completion.choices[0].message
-        turns = state["turns"] + 1
+        turns = state.get("turns", 0) + 1
         calls = [(call.function.name, call.function.arguments, call.id) for call in _function_calls(message)]
         update: dict[str, Any] = {
             "messages": [_as_history(message.content, calls)],
@@ -75,14 +76,18 @@ def build_graph(context: EpisodeContext) -> Any:
     graph.add_node("tools", run_tools)
     graph.add_edge(START, "model")
     graph.add_conditional_edges("model", _after_model, {"tools": "tools", "model": "model", END: END})
-    graph.add_conditional_edges("tools", lambda state: END if state["stop"] else "model", {"model": "model", END: END})
+    graph.add_conditional_edges("tools", _after_tools, {"model": "model", END: END})
     return graph.compile()
 
 
 def _after_model(state: AgentState) -> str:
-    if state["stop"] is not None:
-        return str(END)
+    if state.get("stop") is not None:
+        return END
     return "tools" if state["calls"] else "model"
+
+
+def _after_tools(state: AgentState) -> str:
+    return "model" if state.get("stop") is None else END
 
 
 def _function_calls(message: ChatCompletionMessage) -> list[ChatCompletionMessageFunctionToolCall]:

@@ -10,7 +10,6 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
 from agenteval.agent.toolbox import Toolbox
-from agenteval.digest import canonical_json
 
 
 class MockTool(BaseTool):
@@ -26,15 +25,20 @@ class MockTool(BaseTool):
         """
         if not isinstance(input, dict) or input.get("type") != "tool_call":
             return self._run(**(input if isinstance(input, dict) else json.loads(input)))
-        result = self.toolbox.call(self.name, canonical_json(input["args"]), str(input["id"]))
+        result = self.toolbox.call(self.name, _as_text(input["args"]), str(input["id"]))
         return ToolMessage(content=result, tool_call_id=str(input["id"]), name=self.name)
 
     def _run(self, **arguments: Any) -> str:
-        return str(self.toolbox.call(self.name, canonical_json(arguments), ""))
+        return str(self.toolbox.call(self.name, _as_text(arguments), ""))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """The same for graphs that await; a mock never waits."""
         return self.invoke(input, config, **kwargs)
+
+
+def _as_text(arguments: dict[str, Any]) -> str:
+    """Arguments as JSON text; NaN stays, so that the mock refuses it in the model's sight."""
+    return json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def as_tools(toolbox: Toolbox) -> list[BaseTool]:

@@ -38,13 +38,20 @@ def load_factory(name: str | None) -> GraphFactory:
     if not module_name or not attribute:
         raise InputError(f"{name!r} names no agent. Write it as package.module:factory.")
     try:
-        factory = getattr(importlib.import_module(module_name), attribute)
+        module = importlib.import_module(module_name)
     except ImportError as error:
         raise InputError(
             f"The agent {name!r} cannot be imported: {error}. Is its folder installed or on PYTHONPATH?"
         ) from error
-    except AttributeError as error:
-        raise InputError(f"The module {module_name!r} has no {attribute!r}. Write package.module:factory.") from error
+    # A module of the user's runs its own code when it is imported, which can raise anything.
+    except Exception as error:
+        raise InputError(
+            f"The module of the agent {name!r} fails when it is imported: {type(error).__name__}: {error}. Mend it, "
+            "then run again."
+        ) from error
+    factory = getattr(module, attribute, None)
+    if factory is None:
+        raise InputError(f"The module {module_name!r} has no {attribute!r}. Write package.module:factory.")
     if not callable(factory):
         raise InputError(f"{name!r} is no function. It must take an EpisodeContext and return a graph.")
     graph_factory: GraphFactory = factory
@@ -54,22 +61,30 @@ def load_factory(name: str | None) -> GraphFactory:
 def run_agent(factory: GraphFactory, context: EpisodeContext) -> AgentResult:
     """Run the graph to its end and read off how it ended.
 
-    A graph that leaves `stop` and `answer` out of its state (LangGraph's prebuilt agents do) has answered with its
-    last message, or with the finish tool where it called that.
+    The finish tool decides where it was called. A graph that leaves `stop` and `answer` out of its state (LangGraph's
+    prebuilt agents do) has answered with its last message, if that is the model's.
+
+    Raises:
+        TypeError: If the graph ends in something that is no state with messages.
     """
     config = {"recursion_limit": _STEPS_PER_TURN * (context.max_turns + 1)}
-    state = {"messages": context.messages(), "calls": [], "turns": 0, "stop": None, "answer": None}
-    own = factory is build_graph
-    final = factory(context).invoke(state if own else {"messages": context.messages()}, config)
+    final = factory(context).invoke({"messages": context.messages()}, config)
     if context.toolbox.is_finished:
         return AgentResult(answer=context.toolbox.answer, stop_reason=StopReason.FINISH_TOOL)
-    if own:
-        return AgentResult(answer=final["answer"], stop_reason=final["stop"])
-    return AgentResult(answer=_text_of(final["messages"][-1]), stop_reason=StopReason.ANSWER)
+    messages = final.get("messages") if isinstance(final, dict) else None
+    if not isinstance(messages, list) or not messages:
+        raise TypeError("the graph ended in a state without a list of messages")
+    answer = final["answer"] if "answer" in final else _answer_of(messages[-1])
+    stop = final.get("stop")
+    return AgentResult(answer=answer, stop_reason=StopReason.ANSWER if stop is None else StopReason(stop))
 
 
-def _text_of(message: Any) -> str:
-    content = message["content"] if isinstance(message, dict) else message.content
+def _answer_of(message: Any) -> str | None:
+    """The text of the model's message, as a dict or LangChain's; None for a tool's result or another's message."""
+    fields = message if isinstance(message, dict) else {"role": message.type, "content": message.content}
+    if fields.get("role") not in ("assistant", "ai"):
+        return None
+    content = fields.get("content") or ""
     if isinstance(content, str):
         return content
-    return "".join(part.get("text", "") for part in content if isinstance(part, dict))
+    return "".join(part if isinstance(part, str) else str(part.get("text", "")) for part in content)

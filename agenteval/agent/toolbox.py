@@ -27,9 +27,9 @@ class Toolbox:
             finish_tool: Name of the tool that ends the episode; None for none.
             recorder: Takes every call.
         """
-        self.mocks: dict[str, ToolMock] = {mock.name: mock for mock in variant.tools}
-        if finish_tool is not None:
-            self.mocks[finish_tool] = _finish_mock(finish_tool)
+        # The finish tool comes first: small models call a tool that stands last in their prompt far less often.
+        finish = () if finish_tool is None else (_finish_mock(finish_tool),)
+        self.mocks: dict[str, ToolMock] = {mock.name: mock for mock in (*finish, *variant.tools)}
         self._finish_tool, self._recorder = finish_tool, recorder
         self._state = tools.State(world=variant.world, clock=clock)
         self._turn_over = threading.Condition()
@@ -86,7 +86,7 @@ class Toolbox:
 def _finish_mock(name: str) -> ToolMock:
     return ToolMock(
         name=name,
-        description="End the task with the final answer.",
+        description="Give the final answer to the user. Call this as soon as you know it.",
         parameters={
             "type": "object",
             "properties": {FINISH_ARGUMENT: {"type": "string"}},

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.audit.facts import NOT_PROMISED, Finding, RunFacts, shown
-from agenteval.records import Evidence, Turn
+from agenteval.audit.facts import NOT_PROMISED, Finding, RunFacts, attention_backend, server_section, shown
+from agenteval.records import Boot, Evidence, Turn
 
 
 class BatchingAuditor:
@@ -41,43 +41,37 @@ class BatchingAuditor:
         within = not self._crowded
         yield self._finding.judged(
             "requests in flight at once",
-            within if self._facts.is_managed or not within else None,
+            within if self._peak and (self._facts.is_managed or not within) else None,
             expected=f"at most {self._batching.concurrency}",
             observed=f"at most {self._peak}" + ("" if self._facts.is_managed else " of ours; others' are unknown"),
             turns=shown(self._crowded),
         )
         for boot, _ in self._facts.boots:
-            config = boot.facts.get("config", {}).get("vllm_config", {})
-            config = config if isinstance(config, dict) else {}
-            limit = config.get("scheduler_config", {}).get("max_num_seqs")
+            limit = server_section(boot, "vllm_config", "scheduler_config").get("max_num_seqs")
             yield self._finding.judged(
                 "the server's own limit on sequences in a batch",
-                None if limit is None else limit <= self._batching.concurrency,
+                limit <= self._batching.concurrency if isinstance(limit, int) else None,
                 expected=f"at most {self._batching.concurrency}",
                 observed="unknown" if limit is None else limit,
                 boot=boot.boot_id,
             )
             if self._batching.mode == "invariant":
-                yield from self._invariant(boot.boot_id, boot.facts)
+                yield from self._invariant(boot)
 
-    def _invariant(self, boot_id: str, facts: dict[str, object]) -> Iterator[Evidence]:
-        config = facts.get("config")
-        variables = config.get("vllm_env", {}) if isinstance(config, dict) else {}
-        switch = variables.get("VLLM_BATCH_INVARIANT")
+    def _invariant(self, boot: Boot) -> Iterator[Evidence]:
+        switch = server_section(boot, "vllm_env").get("VLLM_BATCH_INVARIANT")
         yield self._finding.judged(
             "batch-invariant kernels are switched on",
             None if switch is None else str(switch) in ("True", "1", "true"),
             expected="VLLM_BATCH_INVARIANT on",
             observed="unknown" if switch is None else switch,
-            boot=boot_id,
+            boot=boot.boot_id,
         )
-        log = facts.get("log")
-        backend = log.get("attention_backend") if isinstance(log, dict) else None
-        wanted = self._facts.contract.engine.attention_backend
+        backend, wanted = attention_backend(boot), self._facts.contract.engine.attention_backend
         yield self._finding.judged(
             "the attention backend that the server says it uses",
-            None if backend is None else backend == wanted,
-            expected=wanted,
+            None if backend is None or wanted is None else backend == wanted,
+            expected=wanted or "one named in the contract",
             observed=backend or "unknown",
-            boot=boot_id,
+            boot=boot.boot_id,
         )

@@ -24,12 +24,9 @@ class BootAuditor:
     def conclude(self) -> Iterator[Evidence]:
         """Boots with turns; then whether each one's counter agrees with what we sent it."""
         count, single = len(self._turns), self._facts.contract.boot.mode == "single"
-        holds = None if count == 0 else count == 1 or (None if not single else False)
-        if single and not self._facts.is_managed and holds:
-            holds = None
         yield self._finding.judged(
             "server processes that answered",
-            holds,
+            self._holds(count, single=single),
             expected="1" if single else "any number, with equal answers",
             observed=f"{count}" + ("" if self._facts.is_managed else "; the server is not ours, restarts are unseen"),
             boots=shown(sorted(self._turns)),
@@ -38,14 +35,23 @@ class BootAuditor:
             if boot.is_managed:
                 yield self._counter(boot.boot_id, None if end is None else end.metrics)
 
+    def _holds(self, count: int, *, single: bool) -> bool | None:
+        if count == 1:
+            # Of a server that someone else runs we would not see a restart.
+            return True if self._facts.is_managed or not single else None
+        # That several boots answer alike is not measured.
+        return False if count > 1 and single else None
+
     def _counter(self, boot_id: str, metrics: dict[str, float] | None) -> Evidence:
         answered = (metrics or {}).get("vllm:request_success_total")
         sent = self._turns.get(boot_id, 0)
-        # A process that had restarted unseen would have counted fewer; refused requests are not in either number.
+        # Fewer: the process was started again, unseen. More: an answer was lost, or someone went past the recorder,
+        # and what is not recorded proves nothing. Refused requests are in neither number.
+        holds = None if answered is None or answered > sent else answered == sent
         return self._finding.judged(
             "requests that the process says it answered",
-            None if answered is None else answered >= sent,
-            expected=f"at least the {sent} that were sent to it",
+            holds,
+            expected=f"the {sent} that were recorded",
             observed="unknown" if answered is None else f"{answered:g}",
             boot=boot_id,
         )

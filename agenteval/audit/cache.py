@@ -65,9 +65,9 @@ class CacheAuditor:
             )
 
     def _probe_pair(self, boot_id: str) -> Iterator[Evidence]:
-        warm = self._probes.get(f"{boot_id}/cache-warm")
-        other = self._probes.get(f"{boot_id}/cache-other-salt")
-        if warm is None or other is None:
+        names = ("cache-cold", "cache-warm", "cache-other-salt")
+        cold, warm, other = (self._probes.get(f"{boot_id}/{name}") for name in names)
+        if cold is None or warm is None or other is None:
             yield self._finding.row(
                 "cache probes",
                 UNPROVEN,
@@ -93,18 +93,20 @@ class CacheAuditor:
             observed=_count(warm),
             boot=boot_id,
         )
+        missed = not cold.cached_tokens and not other.cached_tokens
+        # Where anything may be shared, this is only the control's own control: a count that is never zero says nothing.
         yield self._finding.judged(
-            "probe: the same prompt under another salt must miss",
-            not other.cached_tokens,
-            expected="0 or null",
-            observed=_count(other),
+            "probe: a new prompt, and the same prompt under another salt, must miss",
+            None if self._mode == "shared" and not missed else missed,
+            expected="0 or null, twice",
+            observed=f"{_count(cold)}; {_count(other)}",
             boot=boot_id,
         )
 
     def _disabled(self) -> Iterator[Evidence]:
         yield self._finding.judged(
             "turns that read from the cache",
-            not self._hit_turns,
+            self._if_any(not self._hit_turns),
             expected="none",
             observed=f"{len(self._hit_turns)} of {self._turns}",
             turns=shown(self._hit_turns),
@@ -123,13 +125,13 @@ class CacheAuditor:
     def _per_episode(self) -> Iterator[Evidence]:
         yield self._finding.judged(
             "each episode's requests carried one salt of its own",
-            not self._salt_problems,
+            self._if_any(not self._salt_problems),
             expected="one salt an episode, none shared",
             observed=f"{len(self._salts)} salts" if not self._salt_problems else shown(self._salt_problems),
         )
         yield self._finding.judged(
             "first turns that read from the cache",
-            not self._first_turn_hits,
+            self._if_any(not self._first_turn_hits),
             expected="none",
             observed=f"{len(self._first_turn_hits)} first turns",
             turns=shown(self._first_turn_hits),
@@ -152,10 +154,14 @@ class CacheAuditor:
         share = self._cached / self._prompt if self._prompt else 0.0
         return self._finding.row(
             "share of prompt tokens read from the cache",
-            KEPT,
+            KEPT if self._turns else UNPROVEN,
             expected="measured",
             observed=f"{share:.1%} of {self._prompt}; {self._unknown} of {self._turns} turns reported none",
         )
+
+    def _if_any(self, holds: bool) -> bool | None:
+        """What held for every turn, unless there was none."""
+        return holds if self._turns else None
 
     def _check_salt(self, turn: Turn) -> None:
         if self._mode != "per_episode":

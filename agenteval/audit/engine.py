@@ -8,10 +8,8 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from agenteval.audit.facts import Finding, RunFacts, shown
+from agenteval.audit.facts import Finding, RunFacts, attention_backend, server_section, shown
 from agenteval.records import Boot, Evidence, Turn
-
-_ROUNDED = {"float32": "torch.float32", "bfloat16": "torch.bfloat16", "float16": "torch.float16"}
 
 
 class EngineAuditor:
@@ -52,15 +50,14 @@ class EngineAuditor:
 
     def _configuration(self, boot: Boot) -> Iterator[Evidence]:
         engine = self._facts.contract.engine
-        config = boot.facts.get("config", {}).get("vllm_config")
-        model = config.get("model_config", {}) if isinstance(config, dict) else {}
-        cache = config.get("cache_config", {}) if isinstance(config, dict) else {}
+        model = server_section(boot, "vllm_config", "model_config")
+        cache = server_section(boot, "vllm_config", "cache_config")
         wanted: dict[str, tuple[Any, Any]] = {
             "max_model_len": (engine.max_model_len, model.get("max_model_len")),
             "cache_dtype": (engine.kv_cache_dtype, cache.get("cache_dtype")),
         }
         if engine.dtype != "auto":
-            wanted["dtype"] = (_ROUNDED[engine.dtype], model.get("dtype"))
+            wanted["dtype"] = (engine.dtype, str(model.get("dtype")).removeprefix("torch."))
         if engine.quantization is not None:
             wanted["quantization"] = (engine.quantization, model.get("quantization"))
         if engine.compilation != "auto":
@@ -75,3 +72,12 @@ class EngineAuditor:
             dtype=model.get("dtype"),
             quantization=model.get("quantization"),
         )
+        if engine.attention_backend is not None:
+            backend = attention_backend(boot)
+            yield self._finding.judged(
+                "the attention backend that the server says it uses",
+                None if backend is None else backend == engine.attention_backend,
+                expected=engine.attention_backend,
+                observed=backend or "unknown",
+                boot=boot.boot_id,
+            )

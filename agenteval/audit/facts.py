@@ -39,6 +39,20 @@ class RunFacts:
         return bool(self.boots) and all(boot.is_managed for boot, _ in self.boots)
 
 
+def server_section(boot: Boot, *names: str) -> dict[str, Any]:
+    """A section of the configuration that a server reported, by its path; empty where it reported none."""
+    section: Any = boot.facts.get("config")
+    for name in names:
+        section = section.get(name) if isinstance(section, dict) else None
+    return section if isinstance(section, dict) else {}
+
+
+def attention_backend(boot: Boot) -> str | None:
+    """The attention backend that a server named in its log; None where there is no log."""
+    log = boot.facts.get("log")
+    return log.get("attention_backend") if isinstance(log, dict) else None
+
+
 class Auditor(Protocol):
     """Sees every turn of a run once, episodes' and probes', then concludes."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 from collections.abc import Iterator
 
-from agenteval.audit.facts import KEPT, Finding, RunFacts, shown
+from agenteval.audit.facts import KEPT, UNPROVEN, Finding, RunFacts, shown
 from agenteval.digest import digest_bytes, digest_json
 from agenteval.records import Evidence, Turn
 
@@ -21,7 +21,7 @@ class PromptsAuditor:
 
     def __init__(self, facts: RunFacts) -> None:
         self._facts, self._finding = facts, Finding(facts.run.run_id, self.clause)
-        self._later = 0
+        self._turns = self._later = 0
         self._broken: list[str] = []
         self._prompts: dict[str, str] = {}
         self._repeated = 0
@@ -31,6 +31,7 @@ class PromptsAuditor:
 
     def observe(self, turn: Turn) -> None:
         """Follow an episode's messages and prompt ids from turn to turn."""
+        self._turns += turn.kind == "episode"
         if turn.episode_id != self._episode_id:
             self._episode_id, self._messages, self._history = turn.episode_id, "", []
         # A chain of hashes stands for the messages, so that a long conversation is not kept for every turn of it.
@@ -52,7 +53,7 @@ class PromptsAuditor:
         """Equal messages, equal ids; then continuity, which only `continuous` promises."""
         yield self._finding.judged(
             "equal messages gave equal prompt ids",
-            not self._unequal,
+            not self._unequal if self._turns and self._repeated else None,
             expected="always",
             observed=f"{len(self._unequal)} of {self._repeated} repeated prompts differ",
             turns=shown(self._unequal),
@@ -61,7 +62,7 @@ class PromptsAuditor:
         if self._facts.contract.prompts.mode == "continuous":
             yield self._finding.judged(
                 "prompts extend the previous prompt and output",
-                not self._broken,
+                not self._broken if self._later else None,
                 expected="every later turn",
                 observed=observed,
                 turns=shown(self._broken),
@@ -69,7 +70,7 @@ class PromptsAuditor:
         else:
             yield self._finding.row(
                 "prompts extend the previous prompt and output",
-                KEPT,
+                KEPT if self._turns else UNPROVEN,
                 expected="measured; the rest were rendered again from the messages",
                 observed=observed,
                 turns=shown(self._broken),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.audit.facts import Finding, RunFacts, shown
+from agenteval.audit.facts import Finding, RunFacts, server_section, shown
 from agenteval.records import Evidence, Turn
 
 
@@ -18,7 +18,7 @@ class SamplingAuditor:
         self._wanted = facts.contract.sampling.model_dump(mode="json")
         del self._wanted["seed"]
         self._seeds = {episode.plan.episode_id: episode.plan.seed for episode in facts.episodes}
-        self._turns = 0
+        self._turns = self._seeded = 0
         self._wrong: list[str] = []
         self._wrong_seeds: list[str] = []
 
@@ -32,6 +32,7 @@ class SamplingAuditor:
                 sent = turn.request.get(field, "nothing")
                 self._wrong.append(f"{turn.episode_id} turn {turn.turn}: {field}={sent!r}")
         seed = self._seeds.get(turn.episode_id)
+        self._seeded += seed is not None
         if seed is not None and turn.request.get("seed") != seed:
             self._wrong_seeds.append(f"{turn.episode_id} turn {turn.turn}: {turn.request.get('seed')!r}")
 
@@ -46,14 +47,13 @@ class SamplingAuditor:
         )
         yield self._finding.judged(
             "seed of every request",
-            not self._wrong_seeds if self._turns else None,
+            not self._wrong_seeds if self._seeded else None,
             expected="derived from contract, task, variant and sample",
-            observed=f"{self._turns} requests, {len(self._wrong_seeds)} seeds differ",
+            observed=f"{self._seeded} requests, {len(self._wrong_seeds)} seeds differ",
             seeds=shown(self._wrong_seeds),
         )
         for boot, _ in self._facts.boots:
-            config = boot.facts.get("config", {}).get("vllm_config", {})
-            source = config.get("model_config", {}).get("generation_config") if isinstance(config, dict) else None
+            source = server_section(boot, "vllm_config", "model_config").get("generation_config")
             yield self._finding.judged(
                 "where the engine takes sampling defaults from",
                 None if source is None else source == "vllm",

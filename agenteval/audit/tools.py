@@ -40,14 +40,14 @@ class ToolsAuditor:
         """Equal results, then ids and order."""
         yield self._finding.judged(
             "equal calls in equal states gave equal results",
-            not self._unequal,
+            not self._unequal if self._repeated else None,
             expected="always",
             observed=f"{len(self._unequal)} of {self._repeated} repeated calls differ; {self._calls} calls in all",
             calls=shown(self._unequal),
         )
         yield self._finding.judged(
             "calls ran in the order written, under ids made of turn and place",
-            not self._out_of_place,
+            not self._out_of_place if self._calls else None,
             expected="always",
             observed=f"{len(self._out_of_place)} of {self._calls} calls differ",
             calls=shown(self._out_of_place),

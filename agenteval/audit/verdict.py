@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from agenteval.audit.batching import BatchingAuditor
 from agenteval.audit.boot import BootAuditor
 from agenteval.audit.cache import CacheAuditor
 from agenteval.audit.engine import EngineAuditor
-from agenteval.audit.facts import BREACHED, KEPT, NOT_PROMISED, UNPROVEN, Auditor, RunFacts
+from agenteval.audit.facts import BREACHED, KEPT, NOT_PROMISED, UNPROVEN, Auditor, Finding, RunFacts, shown
 from agenteval.audit.model import ModelAuditor
 from agenteval.audit.prompts import PromptsAuditor
 from agenteval.audit.repeats import RepeatsAuditor
@@ -40,10 +41,35 @@ def audit_run(facts: RunFacts, turns: Iterable[Turn]) -> tuple[Evidence, ...]:
         turns: Every turn, episodes' and probes', the turns of one episode together and in order.
     """
     auditors: list[Auditor] = [auditor(facts) for auditor in _AUDITORS]
+    seen: set[str] = set()
     for turn in turns:
+        seen.add(turn.episode_id)
         for auditor in auditors:
             auditor.observe(turn)
-    return tuple(row for auditor in auditors for row in auditor.conclude())
+    missing = list(_missing(facts, seen))
+    return tuple(
+        row
+        for auditor in auditors
+        for row in (*auditor.conclude(), *(replace(row, clause=auditor.clause) for row in missing))
+    )
+
+
+def _missing(facts: RunFacts, seen: set[str]) -> Iterator[Evidence]:
+    """What every clause rests on and is not there; nothing can be said of a server or an episode without records."""
+    finding = Finding(facts.run.run_id, "")
+    if not facts.boots:
+        yield finding.row("servers that were recorded", UNPROVEN, expected="at least one", observed="none")
+    finished = [episode.plan for episode in facts.episodes if episode.status is EpisodeStatus.FINISHED]
+    silent = [plan.label for plan in finished if plan.episode_id not in seen]
+    if silent or not finished:
+        observed = f"{len(silent)} of {len(finished)} finished episodes have none"
+        yield finding.row(
+            "turns that were recorded",
+            UNPROVEN,
+            expected="at least one in every finished episode",
+            observed=observed,
+            episodes=shown(silent),
+        )
 
 
 def clause_verdicts(evidence: Sequence[Evidence]) -> dict[str, ClauseVerdict]:

@@ -1,29 +1,43 @@
-"""What several commands need."""
+"""What several commands need: talk on stderr, data on stdout, tables."""
 
 from __future__ import annotations
 
-import argparse
+import contextlib
+import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from agenteval import models
-
-if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
-else:
-    Commands = argparse._SubParsersAction
-
-
-def cache_dir() -> Path:
-    """Where models, engine facts and notes about servers are kept: `AGENTEVAL_CACHE`, else the user's cache."""
-    return models.cache_folder()
+from agenteval.errors import InputError
 
 
 def say(message: str) -> None:
-    """Talk to the person, on stderr."""
-    print(message, file=sys.stderr, flush=True)
+    """Talk to the person, on stderr; that nobody listens any more is no reason to end a run."""
+    with contextlib.suppress(BrokenPipeError):
+        print(message, file=sys.stderr, flush=True)
+
+
+def say_from_signal(message: str) -> None:
+    """The same from a signal handler, which may have interrupted a print and must not enter it again."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{message}\n".encode())
+
+
+def emit(text: str) -> None:
+    """Print data, on stdout. A reader that has gone (`| head`) changes no exit status.
+
+    Raises:
+        InputError: If stdout cannot be written, on a full disk for instance.
+    """
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        # What is left in the buffer must not be tried again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise InputError(
+                f"The output cannot be written: {error.strerror}. Free some space, or send it elsewhere; what was "
+                "run is stored."
+            ) from error
 
 
 def table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval import models
-from agenteval.cli.common import Commands, cache_dir
+from agenteval.cli.common import emit
 from agenteval.contract import Contract, ContractFile, builtin_names, load_contract
 from agenteval.errors import EngineNotFoundError, UnsupportedClauseError
 from agenteval.launch import plan_launch
@@ -16,24 +16,11 @@ from agenteval.records import Model
 from agenteval.server import read_engine_facts
 
 
-def add_commands(commands: Commands, common: argparse.ArgumentParser) -> None:
-    """Add the commands to the parser."""
-    parser = commands.add_parser("contracts", help="list contracts, or show one", parents=[common])
-    actions = parser.add_subparsers(metavar="ACTION", required=True)
-    listing = actions.add_parser("list", help="the built-in contracts", parents=[common])
-    listing.set_defaults(command=list_contracts)
-    show = actions.add_parser("show", help="every effective field, and the server's command line", parents=[common])
-    show.add_argument("name", metavar="NAME", help="a built-in contract or a YAML file")
-    show.add_argument("--model", default=models.DEFAULT_MODEL, help="model in the command line (default: %(default)s)")
-    show.add_argument("--json", action="store_true", help="print the fields as JSON")
-    show.set_defaults(command=show_contract)
-
-
 def list_contracts(_arguments: argparse.Namespace) -> int:
     """Print the name and sentence of every built-in contract."""
     for name in builtin_names():
         contract = load_contract(name).contract
-        print(f"{name:<10} {contract.description}")
+        emit(f"{name:<10} {contract.description}")
     return 0
 
 
@@ -41,11 +28,11 @@ def show_contract(arguments: argparse.Namespace) -> int:
     """Print a contract's fields with their origins, its digest, and how a server would be started."""
     file = load_contract(arguments.name)
     if arguments.json:
-        print(json.dumps({**file.contract.fields(), "digest": file.contract.digest()}, indent=2))
+        emit(json.dumps({**file.contract.fields(), "digest": file.contract.digest()}, indent=2))
         return 0
-    print("\n".join(_field_lines(file)))
-    print(f"\ndigest    {file.contract.digest()}")
-    print(f"server    {_command(file.contract, arguments.model)}")
+    emit("\n".join(_field_lines(file)))
+    emit(f"\ndigest    {file.contract.digest()}")
+    emit(f"server    {_command(file.contract, arguments.model or models.DEFAULT_MODEL)}")
     return 0
 
 
@@ -70,7 +57,7 @@ def _field_line(file: ContractFile, clause: str, field: str, value: Any) -> str:
 def _command(contract: Contract, model_name: str) -> str:
     """The server's command line with the installed engine, or why there is none."""
     try:
-        facts = read_engine_facts(cache_dir())
+        facts = read_engine_facts(models.cache_folder())
         plan = plan_launch(contract, _shown_model(model_name), facts)
     except (EngineNotFoundError, UnsupportedClauseError) as error:
         return f"none: {error}"
@@ -79,8 +66,9 @@ def _command(contract: Contract, model_name: str) -> str:
 
 def _shown_model(name: str) -> Model:
     """The model as it would be served; its folder is named only where it is already here."""
-    listed = next((item for item in models.list_models(cache_dir=cache_dir()) if item.entry.name == name), None)
+    known = models.list_models(cache_dir=models.cache_folder())
+    listed = next((item for item in known if item.entry.name == name), None)
     if listed is None or listed.folder is None:
         parser = None if listed is None else listed.entry.tool_call_parser
         return Model(name=name, folder=Path("MODEL_FOLDER"), digest="unknown", tool_call_parser=parser)
-    return models.resolve(name, cache_dir=cache_dir())
+    return models.resolve(name, cache_dir=models.cache_folder())

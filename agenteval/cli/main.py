@@ -1,16 +1,15 @@
-"""The commands, their options, and what an error becomes."""
+"""One command, and what an error becomes."""
 
 from __future__ import annotations
 
-import argparse
+import importlib
+import io
 import os
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
-import agenteval
-from agenteval import log
-from agenteval.cli import contracts, database, models, run, tui
+from agenteval.cli.common import say
+from agenteval.cli.parser import build_parser
 from agenteval.errors import AgentevalError
 
 CANNOT_TELL = 2
@@ -19,53 +18,40 @@ CANNOT_TELL = 2
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and give its exit status; errors become one message on stderr."""
+    _prepare_streams()
     arguments = build_parser().parse_args(argv)
-    log.configure(level=arguments.log_level, log_format=arguments.log_format)
     try:
-        code: int = arguments.command(arguments)
-        sys.stdout.flush()
+        # structlog takes a tenth of a second, which --help need not wait for.
+        from agenteval import log
+
+        log.configure(level=arguments.log_level, log_format=arguments.log_format)
+        code: int = _load(arguments.command)(arguments)
     except AgentevalError as error:
-        print(f"agenteval: {error}", file=sys.stderr)
+        say(f"agenteval: {error}")
         return CANNOT_TELL
     except KeyboardInterrupt:
-        print("agenteval: stopped by Ctrl-C; nothing more was done.", file=sys.stderr)
+        say("agenteval: stopped by Ctrl-C; nothing more was done. Start it again with the same command.")
         return CANNOT_TELL
-    except BrokenPipeError:
-        # The reader of our output has gone (`agenteval runs | head`); Python must not flush into the void at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except OSError as error:
+        # A place outside the store that cannot be read or written: the cache, a full disk.
+        say(f"agenteval: {error}. Look at that path, its rights and the free space, then run again.")
+        return CANNOT_TELL
     return code
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The whole command line."""
-    parser = argparse.ArgumentParser(
-        prog="agenteval",
-        description="Evaluate LLM agents so that the result can be repeated, with proof.",
-        epilog="Exit status: 0 kept, 1 breached or diverged, 2 could not tell.",
-    )
-    parser.add_argument("--version", action="version", version=f"agenteval {agenteval.__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    common = _common_options()
-    for module in (run, contracts, models, database, tui):
-        module.add_commands(commands, common)
-    return parser
+def _load(name: str) -> Callable[..., int]:
+    """The function that a command names as `module:function`."""
+    module, _, function = name.partition(":")
+    command: Callable[..., int] = getattr(importlib.import_module(f"agenteval.cli.{module}"), function)
+    return command
 
 
-def _common_options() -> argparse.ArgumentParser:
-    common = argparse.ArgumentParser(add_help=False)
-    common.add_argument(
-        "--db",
-        type=Path,
-        default=Path(os.environ.get("AGENTEVAL_DB", "agenteval.duckdb")),
-        metavar="PATH",
-        help="database of runs (default: agenteval.duckdb here, or AGENTEVAL_DB)",
-    )
-    common.add_argument(
-        "--log-level",
-        choices=("debug", "info", "warning", "error"),
-        default="warning",
-        help="what to log to stderr",
-    )
-    common.add_argument("--log-format", choices=("text", "json"), default="text", help="how to log")
-    return common
+def _prepare_streams() -> None:
+    """Make output safe where it was closed by whoever started us, or cannot show every character."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            # The lowest free descriptor is the closed one, so that no database is opened under its number.
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 import sys
 import time
 from types import TracebackType
@@ -24,8 +26,9 @@ class StatusLine:
     def update(self, text: str, *, step: str) -> None:
         """Show the state; where it cannot be drawn over, only a new step or a long wait is said."""
         if self._is_terminal:
-            sys.stderr.write(f"\r{text:<{self._drawn}}")
-            sys.stderr.flush()
+            # A line that wraps could not be drawn over.
+            text = text[: max(1, shutil.get_terminal_size().columns - 1)]
+            _draw(f"\r{text:<{self._drawn}}")
             self._drawn = len(text)
             return
         last_step, last_time = self._last_plain
@@ -41,9 +44,14 @@ class StatusLine:
     def clear(self) -> None:
         """Wipe the state."""
         if self._is_terminal and self._drawn:
-            sys.stderr.write("\r" + " " * self._drawn + "\r")
-            sys.stderr.flush()
+            _draw("\r" + " " * self._drawn + "\r")
             self._drawn = 0
+
+
+def _draw(text: str) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 class StepLine:

@@ -5,7 +5,7 @@ recorded the same way. Knows HTTP and the contract's request fields; must not kn
 """
 
 from agenteval.client.gate import Gate
-from agenteval.client.recorder import EpisodeOverError, EpisodeRecorder, TurnIdentity
+from agenteval.client.recorder import EpisodeOverError, EpisodeRecorder, HandOver, TurnIdentity
 from agenteval.client.rules import RequestRules, check_accepted
 from agenteval.client.transport import AsyncRecordingTransport, RecordingTransport, open_connection
 
@@ -14,6 +14,7 @@ __all__ = [
     "EpisodeOverError",
     "EpisodeRecorder",
     "Gate",
+    "HandOver",
     "RecordingTransport",
     "RequestRules",
     "TurnIdentity",

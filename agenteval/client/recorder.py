@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeGuard
 
 from agenteval.errors import AgentevalError, MalformedResponseError
 from agenteval.records import StopReason, ToolCall, Turn, TurnKind
@@ -14,6 +15,7 @@ from agenteval.records import StopReason, ToolCall, Turn, TurnKind
 WaitDurable = Callable[[], None]
 """Blocks until the turn that was handed over is on disk; raises when it cannot be written."""
 HandOver = Callable[[Turn], WaitDurable]
+"""Takes a finished turn."""
 _IN_FIELDS = ("prompt_token_ids", "prompt_logprobs")
 
 
@@ -51,7 +53,7 @@ class EpisodeRecorder:
     """Collects an episode's turns and hands each over as soon as it has ended.
 
     A turn ends when the next request of the episode begins, or the episode itself: only then have all its tool calls
-    been made. One thread at a time.
+    been made. One thread at a time, which the transport sees to.
     """
 
     def __init__(self, identity: TurnIdentity, hand_over: HandOver) -> None:
@@ -116,7 +118,6 @@ class EpisodeRecorder:
         messages = exchange.request["messages"]
         kept = _common_prefix(self._history, prompt_ids)
         messages_kept = _common_prefix(self._messages, messages)
-        usage = exchange.response.get("usage") or {}
         turn = Turn(
             run_id=self._identity.run_id,
             boot_id=self._identity.boot_id,
@@ -139,7 +140,7 @@ class EpisodeRecorder:
             logprobs=tuple(float(entry["logprob"]) for entry in entries),
             runner_up_tokens=tuple(_runner_up(entry)[0] for entry in entries),
             runner_up_logprobs=tuple(_runner_up(entry)[1] for entry in entries),
-            cached_tokens=(usage.get("prompt_tokens_details") or {}).get("cached_tokens"),
+            cached_tokens=_cached_tokens(exchange.response),
             finish_reason=choice.get("finish_reason"),
             content=choice["message"].get("content"),
             response=_rest_of(exchange.response),
@@ -152,27 +153,62 @@ class EpisodeRecorder:
 def _read_choice(response: dict[str, Any]) -> tuple[dict[str, Any], list[int], list[int]]:
     """The only choice, the prompt's ids and the output's ids."""
     choices = response.get("choices")
-    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0].get("message"), dict):
+    choice = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
+    if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
         raise MalformedResponseError(field="choices", reason="there is not exactly one with a message")
-    prompt_ids, output_ids = response.get("prompt_token_ids"), choices[0].get("token_ids")
-    if not isinstance(prompt_ids, list) or not prompt_ids:
-        raise MalformedResponseError(field="prompt_token_ids", reason="it is missing or empty")
-    if not isinstance(output_ids, list):
-        raise MalformedResponseError(field="choices[0].token_ids", reason="it is missing")
-    return choices[0], prompt_ids, output_ids
+    calls = choice["message"].get("tool_calls") or []
+    if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
+        raise MalformedResponseError(field="choices[0].message.tool_calls", reason="it is no list of objects")
+    prompt_ids, output_ids = response.get("prompt_token_ids"), choice.get("token_ids")
+    if not _are_ids(prompt_ids) or not prompt_ids:
+        raise MalformedResponseError(field="prompt_token_ids", reason="it is missing, empty or no list of integers")
+    if not _are_ids(output_ids):
+        raise MalformedResponseError(field="choices[0].token_ids", reason="it is missing or no list of integers")
+    return choice, prompt_ids, output_ids
+
+
+def _are_ids(value: Any) -> TypeGuard[list[int]]:
+    return isinstance(value, list) and all(type(item) is int for item in value)
 
 
 def _read_logprobs(choice: dict[str, Any], tokens: int) -> list[dict[str, Any]]:
-    content = (choice.get("logprobs") or {}).get("content")
+    logprobs = choice.get("logprobs")
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
     if not isinstance(content, list) or len(content) != tokens:
-        found = "missing" if content is None else f"{len(content)} entries for {tokens} tokens"
+        found = f"{len(content)} entries for {tokens} tokens" if isinstance(content, list) else "it is missing"
         raise MalformedResponseError(field="choices[0].logprobs.content", reason=found)
+    for place, entry in enumerate(content):
+        if not _is_candidate(entry) or not all(map(_is_candidate, entry.get("top_logprobs") or [])):
+            raise MalformedResponseError(
+                field=f"choices[0].logprobs.content[{place}]", reason="it has no token or no finite logprob"
+            )
     return content
+
+
+def _is_candidate(entry: Any) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("token"), str):
+        return False
+    logprob = entry.get("logprob")
+    # NaN is not even equal to itself, so no comparison of repeats could ever agree on it.
+    return isinstance(logprob, int | float) and math.isfinite(logprob)
+
+
+def _cached_tokens(response: dict[str, Any]) -> int | None:
+    """Prompt tokens read from the cache; anything but a count is unknown, never zero."""
+    usage = response.get("usage")
+    details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
+    count = details.get("cached_tokens") if isinstance(details, dict) else None
+    return count if type(count) is int else None
 
 
 def _runner_up(entry: dict[str, Any]) -> tuple[str | None, float | None]:
     """The best candidate that was not chosen; under guided decoding it may be likelier than the chosen one."""
-    rivals = [rival for rival in entry.get("top_logprobs") or [] if rival["token"] != entry["token"]]
+    rivals = list(entry.get("top_logprobs") or [])
+    # Two tokens may have one text (halves of a character), so only one candidate is taken for the chosen one.
+    chosen = (entry["token"], entry["logprob"])
+    own = next((place for place, rival in enumerate(rivals) if (rival["token"], rival["logprob"]) == chosen), None)
+    if own is not None:
+        del rivals[own]
     if not rivals:
         return None, None
     best = max(rivals, key=lambda rival: float(rival["logprob"]))

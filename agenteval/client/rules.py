@@ -22,9 +22,12 @@ _UNCOVERED = {
     "watermarking": None,
     "kv_transfer_params": None,
     "vllm_xargs": None,
+    "logits_processors": None,
+    "return_tokens_as_token_ids": False,
     "echo": False,
     "stream": False,
     "n": 1,
+    "best_of": 1,
 }
 """Fields that change what is generated or recorded and that no clause covers; only these values are let through."""
 

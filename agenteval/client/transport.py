@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -26,7 +27,13 @@ from agenteval.records import StopReason
 READ_TIMEOUT_S = 1_800.0
 """A completion on a CPU can take minutes; a longer silence is taken for a hung server."""
 _COMPLETIONS = "/chat/completions"
-_CONTEXT_FULL = ("maximum context length", "max_model_len")
+_CONTEXT_FULL = (
+    "maximum context length",
+    "longer than the maximum model length",
+    # The prompt leaves no room at all; we never ask for fewer than 1.
+    "max_tokens must be at least 1, got",
+)
+"""Refusals of a conversation that has grown too long. Others, such as a max_tokens above max_model_len, are errors."""
 
 
 def open_connection(concurrency: int) -> httpx.HTTPTransport:
@@ -36,7 +43,10 @@ def open_connection(concurrency: int) -> httpx.HTTPTransport:
 
 
 class RecordingTransport(httpx.BaseTransport):
-    """Sends one episode's requests by the contract's rules and records every exchange."""
+    """Sends one episode's requests by the contract's rules and records every exchange.
+
+    Requests of one episode go one after another, whatever threads an agent has: turns have an order.
+    """
 
     def __init__(
         self,
@@ -58,17 +68,22 @@ class RecordingTransport(httpx.BaseTransport):
         """
         self._connection, self._gate = connection, gate
         self._rules, self._recorder, self._check_over = rules, recorder, check_over
+        self._one_at_a_time = threading.Lock()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer an agent's request; every error is remembered by the recorder before it is raised."""
-        try:
-            self._check_over()
-            self._recorder.end_turn()
-            body = self._rules.apply(_read_body(request))
-            response = self._recorder.add_exchange(self._exchange(request, body))
-            self._recorder.wait_durable()
-        except AgentevalError as error:
-            raise self._recorder.fail(error) from None
+        with self._one_at_a_time:
+            # Clients that retry by themselves would otherwise turn a failed episode into one with other turns.
+            if self._recorder.failure is not None:
+                raise self._recorder.failure
+            try:
+                self._check_over()
+                self._recorder.end_turn()
+                body = self._rules.apply(_read_body(request))
+                response = self._recorder.add_exchange(self._exchange(request, body))
+                self._recorder.wait_durable()
+            except AgentevalError as error:
+                raise self._recorder.fail(error) from None
         return httpx.Response(200, json=response, request=request)
 
     def _exchange(self, request: httpx.Request, body: dict[str, Any]) -> Exchange:
@@ -110,7 +125,10 @@ def _read_body(request: httpx.Request) -> dict[str, Any]:
             f"The agent requested {request.method} {request.url.path}; only POST {_COMPLETIONS} is recorded. "
             "Use the chat completions API in the agent."
         )
-    body = json.loads(request.read())
+    try:
+        body = json.loads(request.read())
+    except ValueError:
+        body = None
     if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
         raise InputError("The agent's request has no list of messages. Send one, as the chat completions API asks.")
     return body
@@ -122,13 +140,14 @@ def _with_body(request: httpx.Request, body: dict[str, Any]) -> httpx.Request:
         for name, value in request.headers.items()
         if name.lower() not in ("content-length", "content-type", "accept-encoding")
     }
-    return httpx.Request(
-        "POST",
-        request.url,
-        headers=headers,
-        json=body,
-        extensions={"timeout": httpx.Timeout(READ_TIMEOUT_S, connect=30.0).as_dict()},
-    )
+    timeout = httpx.Timeout(READ_TIMEOUT_S, connect=30.0).as_dict()
+    try:
+        return httpx.Request("POST", request.url, headers=headers, json=body, extensions={"timeout": timeout})
+    except ValueError as error:
+        raise InputError(
+            f"The agent's request cannot be sent as JSON: {error}. Look for NaN or for half a character (a lone "
+            "surrogate) in its messages."
+        ) from error
 
 
 def _read_response(status: int, content: bytes) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from agenteval.digest import canonical_json, digest_json
 from agenteval.levels import Level
 from agenteval.loading import Frozen
+from agenteval.log import SECRET_NAME
 
 
 class Cache(Frozen):
@@ -100,6 +101,14 @@ class Engine(Frozen):
     """Further environment variables of the server."""
     start_timeout_s: float = Field(gt=0.0)
     """Longest wait for a healthy server; not part of the digest."""
+
+    @field_validator("env")
+    @classmethod
+    def _has_no_secret(cls, value: dict[str, str]) -> dict[str, str]:
+        named = [name for name in value if SECRET_NAME.search(name)]
+        if named:
+            raise ValueError(f"{', '.join(named)}: a contract is stored with every run, so it must hold no secret")
+        return value
 
     @field_validator("version")
     @classmethod

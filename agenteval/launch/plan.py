@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from packaging.specifiers import SpecifierSet
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from agenteval.contract import Contract
 from agenteval.errors import UnsupportedClauseError
@@ -20,7 +21,8 @@ INVARIANT_CAPABILITY = (8, 0)
 """Batch-invariant kernels need CUDA compute capability 8.0. Source: vLLM's batch invariance documentation."""
 INVARIANT_BACKENDS = ("TRITON_ATTN",)
 """Attention backends measured bit-exact under any batch; FlashAttention 3 is not (DECISIONS 7)."""
-CPU_KV_CACHE_BYTES = 2 * 2**30
+GIB = 2**30
+CPU_KV_CACHE_BYTES = 2 * GIB
 """KV cache on a CPU where the contract names none; the engine's own default is half of the memory."""
 
 
@@ -61,7 +63,7 @@ def unsupported(contract: Contract, facts: EngineFacts) -> list[str]:
 
 def _engine_reasons(contract: Contract, facts: EngineFacts) -> Iterator[str]:
     engine = contract.engine
-    if not SpecifierSet(engine.version).contains(Version(facts.vllm_version), prereleases=True):
+    if not _is_accepted(facts.vllm_version, engine.version):
         yield f"engine: vLLM {facts.vllm_version} is installed, the contract accepts {engine.version}"
     if engine.quantization and facts.quantizations and engine.quantization not in facts.quantizations:
         yield f"engine: this build has no quantization {engine.quantization!r}"
@@ -69,16 +71,43 @@ def _engine_reasons(contract: Contract, facts: EngineFacts) -> Iterator[str]:
         yield f"engine: attention backend {engine.attention_backend} needs a GPU, and this engine runs on the CPU"
     if facts.device == "cpu" and engine.gpu_memory_utilization is not None:
         yield "engine: gpu_memory_utilization needs a GPU, and this engine runs on the CPU"
+    if facts.device == "cpu" and (engine.kv_cache_memory_bytes or 0) % GIB:
+        yield (
+            f"engine: kv_cache_memory_bytes is {engine.kv_cache_memory_bytes}; on a CPU the engine takes whole GiB "
+            f"only, such as {GIB}"
+        )
+    yield from _argument_reasons(contract)
     for name in sorted(engine.env):
         if name.startswith("VLLM_") and facts.variables and name not in facts.variables:
             yield f"engine: vLLM {facts.vllm_version} reads no variable {name}"
         if name in _FIXED_VARIABLES:
             yield f"engine: env sets {name}, which a clause decides; change the clause"
-    for flag in _flags(engine.extra_args):
-        if flag in _CLAUSE_FLAGS:
+
+
+def _argument_reasons(contract: Contract) -> Iterator[str]:
+    arguments = contract.engine.extra_args
+    if arguments and not arguments[0].startswith("-"):
+        yield f"engine: extra_args starts with {arguments[0]!r}, which is no option"
+    for argument in arguments:
+        if _SHORT_FLAG.match(argument):
+            yield f"engine: extra_args has {argument}; write the option's long name, so that it can be checked"
+    for flag in _flags(arguments):
+        if flag.replace("--no-", "--", 1) in _CLAUSE_FLAGS:
             yield f"engine: extra_args has {flag}, which a clause decides; change the clause"
-        if flag.startswith("--speculative") and contract.batching.mode != "free":
+        if flag == "--config":
+            yield "engine: extra_args has --config, a file that could set any clause's option; write its options out"
+        if flag in _SPECULATIVE_FLAGS and contract.batching.mode != "free":
             yield f"engine: {flag} (speculative decoding) is only accepted where batching is free"
+        if flag in _OUTER_CACHE_FLAGS and contract.cache.mode != "shared":
+            yield f"engine: {flag} keeps a second KV cache, which is only accepted where the cache is shared"
+
+
+def _is_accepted(version: str, accepted: str) -> bool:
+    """Whether a version lies in a range; a text that is no version, such as `dev`, lies in none."""
+    try:
+        return SpecifierSet(accepted).contains(Version(version), prereleases=True)
+    except InvalidVersion:
+        return False
 
 
 def _batching_reasons(contract: Contract, facts: EngineFacts) -> Iterator[str]:
@@ -91,11 +120,12 @@ def _batching_reasons(contract: Contract, facts: EngineFacts) -> Iterator[str]:
         yield f"batching: vLLM {facts.vllm_version} has no batch-invariant mode"
     for gpu in facts.gpus[:1]:
         if gpu.capability < INVARIANT_CAPABILITY:
-            yield f"batching: {gpu.name} has compute capability {gpu.capability}, 8.0 is needed"
+            shown = ".".join(str(number) for number in gpu.capability)
+            yield f"batching: {gpu.name} has compute capability {shown}, 8.0 is needed"
     if contract.engine.attention_backend not in INVARIANT_BACKENDS:
-        shown = contract.engine.attention_backend or "the engine's choice"
+        named = contract.engine.attention_backend or "the engine's choice"
         yield (
-            f"batching: attention backend {shown} is not known to be batch-invariant; "
+            f"batching: attention backend {named} is not known to be batch-invariant; "
             f"known are {', '.join(INVARIANT_BACKENDS)}"
         )
 
@@ -142,7 +172,7 @@ def _environment(contract: Contract, facts: EngineFacts) -> dict[str, str]:
         variables["VLLM_BATCH_INVARIANT"] = "1"
     if facts.device == "cpu":
         size = contract.engine.kv_cache_memory_bytes or CPU_KV_CACHE_BYTES
-        variables["VLLM_CPU_KVCACHE_SPACE"] = str(max(1, size // 2**30))
+        variables["VLLM_CPU_KVCACHE_SPACE"] = str(size // GIB)
         # The engine's default keeps one core back, which on two cores costs a third of the speed.
         variables["VLLM_CPU_OMP_THREADS_BIND"] = ",".join(str(cpu) for cpu in facts.cpus)
     elif not facts.has_flashinfer:
@@ -163,7 +193,8 @@ def _is_eager(contract: Contract, facts: EngineFacts) -> bool:
 
 
 def _flags(argv: tuple[str, ...]) -> list[str]:
-    return [argument.split("=", 1)[0] for argument in argv if argument.startswith("--")]
+    """The options among arguments; vLLM's parser takes underscores for dashes, and so does this."""
+    return [argument.split("=", 1)[0].replace("_", "-") for argument in argv if argument.startswith("--")]
 
 
 def _advice(facts: EngineFacts) -> str:
@@ -192,7 +223,13 @@ _CLAUSE_FLAGS = frozenset(
         "--quantization",
         "--attention-backend",
         "--gpu-memory-utilization",
+        "--device-memory-utilization",
         "--kv-cache-memory-bytes",
+        "--attention-config",
+        "--override-generation-config",
     }
 )
+_SPECULATIVE_FLAGS = frozenset({"--speculative-config", "--spec-method", "--spec-model", "--spec-tokens"})
+_OUTER_CACHE_FLAGS = frozenset({"--kv-transfer-config", "--kv-offloading-size", "--kv-offloading-backend"})
+_SHORT_FLAG = re.compile(r"-[A-Za-z]")
 _FIXED_VARIABLES = frozenset({"VLLM_API_KEY", "VLLM_BATCH_INVARIANT", "VLLM_SERVER_DEV_MODE", "VLLM_CPU_KVCACHE_SPACE"})

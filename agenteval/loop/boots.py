@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -38,8 +38,8 @@ class OutsideEngine:
     """A server that someone else runs."""
 
     base_url: str
-    model: str | None
-    """Its served name; None takes the only one."""
+    model: str
+    """Its served name."""
 
 
 Engine = ManagedEngine | OutsideEngine
@@ -60,10 +60,12 @@ def open_boot(
     Raises:
         ServerError: If it cannot be started or reached, or dies during its probes.
         UnsupportedClauseError: If it lacks a request field that the contract writes.
+        StoppedError: If the user asks for a stop before the probes are done.
     """
     run_id = boot_id.rpartition("/")[0]
     started_at = datetime.now(UTC)
-    server = _open_server(boot_id, contract, engine, observer)
+    server = _open_server(boot_id, contract, engine, _or_stop(stop, observer.starting))
+    connection = open_connection(contract.batching.concurrency)
     reason = "failed"
     try:
         stop.on_second(server.kill if isinstance(server, ManagedServer) else None)
@@ -72,26 +74,37 @@ def open_boot(
             server=server,
             model_name=_served_name(server),
             gate=Gate(contract.batching.concurrency),
-            connection=open_connection(contract.batching.concurrency),
+            connection=connection,
         )
         _check_request_fields(contract, session)
         writer.append(_record(boot_id, run_id, server, started_at))()
         observer.probing()
-        run_probes(run_id, contract, session, writer)
+        run_probes(run_id, contract, session, writer.append, stop.check)
         yield session
         reason = "stopped"
     finally:
-        stop.on_second(None)
+        connection.close()
         metrics = server.metrics()
-        if not server.is_alive():
-            reason = f"exited by itself: {server.last_log_lines()[-2_000:]}"
+        if not metrics or not server.is_alive():
+            reason = f"no longer answered: {server.last_log_lines()[-2_000:]}"
         server.stop()
+        stop.on_second(None)
         writer.append(
             BootEnd(boot_id=boot_id, run_id=run_id, ended_at=datetime.now(UTC), reason=reason, metrics=metrics)
         )
 
 
-def _open_server(boot_id: str, contract: Contract, engine: Engine, observer: Observer) -> Server:
+def _or_stop(stop: StopSwitch, report: Callable[[str, float], None]) -> Callable[[str, float], None]:
+    """The same report, which ends a start that the user no longer wants: it can take minutes."""
+
+    def report_or_stop(phase: str, elapsed_s: float) -> None:
+        stop.check()
+        report(phase, elapsed_s)
+
+    return report_or_stop
+
+
+def _open_server(boot_id: str, contract: Contract, engine: Engine, on_phase: Callable[[str, float], None]) -> Server:
     if isinstance(engine, OutsideEngine):
         return OutsideServer(engine.base_url, engine.model)
     options = StartOptions(
@@ -101,7 +114,7 @@ def _open_server(boot_id: str, contract: Contract, engine: Engine, observer: Obs
         timeout_s=contract.engine.start_timeout_s,
         port=engine.port,
     )
-    return ManagedServer(engine.plan, options, observer.starting)
+    return ManagedServer(engine.plan, options, on_phase)
 
 
 def _served_name(server: Server) -> str:

@@ -21,11 +21,14 @@ from agenteval.client import (
 from agenteval.contract import Contract
 from agenteval.errors import AgentError, AgentevalError, InputError, ServerError, StoreError
 from agenteval.grade import grade_episode, has_passed
-from agenteval.loop.stop import StopSwitch
+from agenteval.loop.stop import StoppedError, StopSwitch
 from agenteval.records import Episode, EpisodePlan, EpisodeStatus, Grade, StopReason
 from agenteval.server import Server
 from agenteval.spec import AgentSettings, TaskVariant
 from agenteval.store import RunWriter
+
+HEALTH_TIMEOUT_S = 30.0
+"""A server that has just failed a request and does not say within this time that it is healthy counts as dead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +62,6 @@ class Attempt:
     passed: bool | None
 
 
-class StoppedError(AgentevalError):
-    """The user asked to stop; raised into the agent."""
-
-
 def run_episode(plan: EpisodePlan, variant: TaskVariant, setting: EpisodeSetting, boot: BootSession) -> Attempt:
     """Make one attempt, store it whole, and grade it.
 
@@ -79,8 +78,11 @@ def run_episode(plan: EpisodePlan, variant: TaskVariant, setting: EpisodeSetting
         recorder=recorder,
     )
     started_at, started = datetime.now(UTC), time.monotonic()
-    outcome = _attempt(plan, variant, setting, boot, (recorder, toolbox))
-    recorder.end_turn()
+    try:
+        outcome = _attempt(plan, variant, setting, boot, (recorder, toolbox))
+    finally:
+        # Also where the run cannot go on: the turn has been made.
+        recorder.end_turn()
     episode = Episode(
         plan=plan,
         boot_id=boot.boot_id,
@@ -96,7 +98,9 @@ def run_episode(plan: EpisodePlan, variant: TaskVariant, setting: EpisodeSetting
     grades: tuple[Grade, ...] = ()
     if episode.status is EpisodeStatus.FINISHED:
         grades = grade_episode(variant.checks, episode, recorder.calls)
-    setting.writer.extend([*grades, episode])()
+    for grade in grades:
+        setting.writer.append(grade)
+    setting.writer.append(episode)()
     return Attempt(episode=episode, grades=grades, passed=has_passed(grades))
 
 
@@ -112,8 +116,7 @@ def _attempt(
     rules = RequestRules.of(setting.contract, plan, model_name=boot.model_name, max_tokens=setting.agent.max_tokens)
 
     def check_over() -> None:
-        if setting.stop.is_asked:
-            raise StoppedError("the run was stopped")
+        setting.stop.check()
         if toolbox.is_finished:
             raise EpisodeOverError(StopReason.FINISH_TOOL, "the finish tool was called")
         if recorder.turns >= variant.max_turns:
@@ -122,6 +125,7 @@ def _attempt(
     transport = RecordingTransport(
         connection=boot.connection, gate=boot.gate, rules=rules, recorder=recorder, check_over=check_over
     )
+    # The client for code that awaits needs no closing: its transport holds nothing of its own.
     with httpx.Client(transport=transport) as http_client:
         context = EpisodeContext(
             base_url=f"{boot.server.base_url}/v1",
@@ -137,7 +141,7 @@ def _attempt(
         try:
             result = run_agent(setting.factory, context)
         # The agent is the user's code, or a library's: whatever it raises, the episode must end and be recorded.
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             failure = recorder.failure or AgentError(episode=plan.label, reason=f"{type(error).__name__}: {error}")
             return _settled(failure, toolbox)
     return result if recorder.failure is None else _settled(recorder.failure, toolbox)
@@ -161,5 +165,14 @@ def _stop_reason(outcome: AgentResult | AgentevalError) -> StopReason:
 
 
 def server_died(attempt: Attempt, boot: BootSession) -> bool:
-    """Whether an attempt ended because its server is gone, and not only because one answer was bad."""
-    return attempt.episode.stop_reason is StopReason.SERVER and not boot.server.is_alive()
+    """Whether an attempt ended because its server is gone, and not only because one answer was bad.
+
+    A server whose engine has died still runs for a moment and says so; what no longer says that it is healthy is gone.
+    """
+    if attempt.episode.stop_reason is not StopReason.SERVER:
+        return False
+    try:
+        health = httpx.get(f"{boot.server.base_url}/health", timeout=HEALTH_TIMEOUT_S, trust_env=False)
+    except httpx.HTTPError:
+        return True
+    return health.status_code != httpx.codes.OK or not boot.server.is_alive()

@@ -32,7 +32,10 @@ def judge_run(path: Path, run_id: str, contract: Contract, writer: RunWriter) ->
         divergences=divergences,
     )
     evidence = audit_run(facts, _all_turns(reader))
-    writer.extend([*divergences, *evidence])
+    for divergence in divergences:
+        writer.append(divergence)
+    for row in evidence:
+        writer.append(row)
     return run_verdict(facts, evidence)
 
 

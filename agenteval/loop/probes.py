@@ -11,25 +11,41 @@ from collections.abc import Callable
 
 import httpx
 
-from agenteval.client import EpisodeRecorder, RecordingTransport, RequestRules, TurnIdentity
+from agenteval.client import (
+    EpisodeOverError,
+    EpisodeRecorder,
+    HandOver,
+    RecordingTransport,
+    RequestRules,
+    TurnIdentity,
+)
 from agenteval.contract import Contract
 from agenteval.digest import digest_json
-from agenteval.errors import AgentevalError
+from agenteval.errors import InputError
 from agenteval.loop.episode import BootSession
 from agenteval.records import EpisodePlan
-from agenteval.store import RunWriter
 
 PROBES = ("cache-cold", "cache-warm", "cache-other-salt")
 """Names of the probes, in the order in which they are sent."""
 _DEFAULT_BLOCK = 16
 
 
-def run_probes(run_id: str, contract: Contract, boot: BootSession, writer: RunWriter) -> None:
+def run_probes(
+    run_id: str, contract: Contract, boot: BootSession, hand_over: HandOver, check_over: Callable[[], None]
+) -> None:
     """Send the probes of a boot, one after another, and store them.
+
+    Args:
+        run_id: Whose probes.
+        contract: Whose sampling fields they carry.
+        boot: Whose server.
+        hand_over: Stores a turn.
+        check_over: Raises when no other request may be made.
 
     Raises:
         ServerError: If the server fails at one.
         StoreError: If one cannot be stored.
+        InputError: If one does not fit the model.
     """
     salt = digest_json([run_id, boot.boot_id]).removeprefix("sha256:")[:32]
     prompt = _prompt(salt, _block_size(boot))
@@ -44,35 +60,28 @@ def run_probes(run_id: str, contract: Contract, boot: BootSession, writer: RunWr
             seed=contract.sampling.seed,
             cache_salt=f"agenteval-probe-{salt}-{suffix}",
         )
-        _send(plan, prompt, contract, boot, writer.append)
+        identity = TurnIdentity(run_id=run_id, boot_id=boot.boot_id, episode_id=f"{boot.boot_id}/{name}", kind="probe")
+        # One token is enough, unless the contract forbids so few.
+        rules = RequestRules.of(
+            contract, plan, model_name=boot.model_name, max_tokens=max(1, contract.sampling.min_tokens)
+        )
+        recorder = EpisodeRecorder(identity, hand_over)
+        transport = RecordingTransport(
+            connection=boot.connection, gate=boot.gate, rules=rules, recorder=recorder, check_over=check_over
+        )
+        _send(prompt, boot, transport, recorder)
 
 
-def _send(
-    plan: EpisodePlan,
-    prompt: str,
-    contract: Contract,
-    boot: BootSession,
-    hand_over: Callable[..., Callable[[], None]],
-) -> None:
-    identity = TurnIdentity(
-        run_id=plan.run_id, boot_id=boot.boot_id, episode_id=f"{boot.boot_id}/{plan.variant}", kind="probe"
-    )
-    recorder = EpisodeRecorder(identity, hand_over)
-    transport = RecordingTransport(
-        connection=boot.connection,
-        gate=boot.gate,
-        rules=RequestRules.of(contract, plan, model_name=boot.model_name, max_tokens=1),
-        recorder=recorder,
-        check_over=lambda: None,
-    )
+def _send(prompt: str, boot: BootSession, transport: RecordingTransport, recorder: EpisodeRecorder) -> None:
     with httpx.Client(transport=transport, base_url=f"{boot.server.base_url}/v1") as http:
         headers = {"Authorization": f"Bearer {boot.server.api_key}"}
-        body = {"messages": [{"role": "user", "content": prompt}], "max_completion_tokens": 1}
+        body = {"messages": [{"role": "user", "content": prompt}]}
         try:
             http.post("/chat/completions", json=body, headers=headers)
-        except AgentevalError:
-            assert recorder.failure is not None
-            raise recorder.failure from None
+        except EpisodeOverError as error:
+            raise InputError(
+                f"A probe of the cache does not fit the model: {error}. Raise engine.max_model_len in the contract."
+            ) from error
     recorder.end_turn()
     recorder.wait_durable()
 

@@ -15,19 +15,21 @@ from typing import Any
 import agenteval
 from agenteval.agent import load_factory
 from agenteval.contract import Contract
-from agenteval.errors import AgentevalError, RunStoppedError, ServerDiedError
+from agenteval.errors import AgentevalError, RunStoppedError, ServerDiedError, ServerError
 from agenteval.loop.boots import Engine, OutsideEngine, open_boot
 from agenteval.loop.episode import Attempt, BootSession, EpisodeSetting, run_episode, server_died
 from agenteval.loop.judge import judge_run
 from agenteval.loop.observer import Observer
 from agenteval.loop.plan import plan_episodes
-from agenteval.loop.stop import StopSwitch
+from agenteval.loop.stop import StoppedError, StopSwitch
 from agenteval.records import EpisodePlan, EpisodeStatus, Model, Run, RunEnd, RunStatus, Verdict
 from agenteval.spec import Suite, TaskVariant
 from agenteval.store import RunWriter
 
 MAX_BOOTS = 3
 """A server that dies more often than this has a fault that another start does not mend."""
+FORCED_WAIT_S = 5.0
+"""After a second Ctrl-C, an agent that is busy with something else than our server gets so long to notice."""
 _POLL_S = 0.1
 
 
@@ -105,27 +107,34 @@ def _run_plans(plans: Sequence[EpisodePlan], request: RunRequest, setting: Episo
         ServerError: If the server keeps dying.
     """
     variants = {(variant.task, variant.variant): variant for variant in request.variants}
-    left: list[EpisodePlan] = list(plans)
+    left: Sequence[EpisodePlan] = plans
+    run_id, finished = plans[0].run_id, 0
     for number in range(MAX_BOOTS):
-        boot_id = f"{plans[0].run_id}/boot-{number}"
-        with open_boot(
-            boot_id,
+        boot = open_boot(
+            f"{run_id}/boot-{number}",
             request.contract,
             request.engine,
             writer=setting.writer,
             observer=observer,
             stop=setting.stop,
-        ) as boot:
-            left = _run_on_boot(left, variants, setting, boot, observer)
-        if setting.stop.is_asked:
-            raise RunStoppedError(run_id=plans[0].run_id, finished=len(plans) - len(left), planned=len(plans))
+        )
+        try:
+            with boot as session:
+                workers = _run_on_boot(left, variants, setting, session, observer)
+                left, finished = workers.left(), finished + workers.finished
+        except (StoppedError, ServerError):
+            # A server that was ended because the user asked twice has not failed.
+            if not setting.stop.is_asked:
+                raise
+        if setting.stop.is_asked and finished < len(plans):
+            raise RunStoppedError(run_id=run_id, finished=finished, planned=len(plans))
         if not left:
             return
         observer.warned(f"the server died; {len(left)} episodes are left")
         if isinstance(request.engine, OutsideEngine):
             break
     raise ServerDiedError(
-        base_url=boot.server.base_url, reason=f"{len(left)} of {len(plans)} episodes could not be run"
+        base_url=session.server.base_url, reason=f"{len(left)} of {len(plans)} episodes could not be run"
     )
 
 
@@ -135,19 +144,21 @@ def _run_on_boot(
     setting: EpisodeSetting,
     boot: BootSession,
     observer: Observer,
-) -> list[EpisodePlan]:
-    """Episodes in order, as many at once as the contract allows; returns those that were not started."""
+) -> _Workers:
+    """Episodes in order, as many at once as the contract allows; the workers know which were not started."""
     workers = _Workers(plans, variants, setting, boot, observer)
     count = min(setting.contract.batching.concurrency, len(plans))
     threads = [threading.Thread(target=workers.work, name=f"episode-{n}", daemon=True) for n in range(count)]
     for thread in threads:
         thread.start()
+    forced_wait_s = 0.0
     # Polled rather than joined, so that a signal reaches the main thread at once.
-    while any(thread.is_alive() for thread in threads):
+    while any(thread.is_alive() for thread in threads) and forced_wait_s < FORCED_WAIT_S:
         time.sleep(_POLL_S)
+        forced_wait_s += _POLL_S if setting.stop.is_forced else 0.0
     if workers.failure is not None:
         raise workers.failure
-    return workers.left()
+    return workers
 
 
 class _Workers:
@@ -168,6 +179,9 @@ class _Workers:
         self._lock = threading.Lock()
         self._halted = threading.Event()
         self.failure: BaseException | None = None
+        """What no other episode would be spared either."""
+        self.finished = 0
+        """Episodes that came to an end that can be graded."""
 
     def work(self) -> None:
         while not self._halted.is_set() and not self._setting.stop.is_asked:
@@ -195,6 +209,7 @@ class _Workers:
 
     def _note(self, attempt: Attempt) -> None:
         with self._lock:
+            self.finished += attempt.episode.status is EpisodeStatus.FINISHED
             self._observer.episode_ended(attempt.episode, attempt.passed)
         if attempt.episode.status is EpisodeStatus.NOT_RUN and server_died(attempt, self._boot):
             self._halted.set()
@@ -204,7 +219,7 @@ def _new_run(request: RunRequest) -> Run:
     now = datetime.now(UTC)
     contract = request.contract
     engine = request.engine
-    outside = engine.model or "the only one served" if isinstance(engine, OutsideEngine) else ""
+    outside = engine.model if isinstance(engine, OutsideEngine) else ""
     return Run(
         run_id=f"{now:%Y%m%d-%H%M%S}-{contract.name}-{secrets.token_hex(2)}",
         suite=request.suite.name,

@@ -14,10 +14,9 @@ _MEANING = {
     Verdict.KEPT: "every clause was kept",
     Verdict.DIVERGED: "the contract promises no repeatability, and repeats differ",
     Verdict.BREACHED: "a clause did not hold",
-    Verdict.UNPROVEN: "what was measured does not decide it",
+    Verdict.UNPROVEN: "what was measured does not decide every clause",
 }
 _RANK = (ClauseVerdict.BREACHED, ClauseVerdict.UNPROVEN, ClauseVerdict.KEPT, ClauseVerdict.NOT_PROMISED)
-_SHOWN_DIVERGENCES = 12
 
 
 def summary_text(summary: RunSummary) -> str:
@@ -27,15 +26,14 @@ def summary_text(summary: RunSummary) -> str:
         f"run {run.run_id}: suite {run.suite}, contract {run.contract}, model {run.model}",
         f"episodes  {_episodes(summary)}",
     ]
-    lines += [f"          not run: {episode.plan.label}: {episode.message}" for episode in summary.not_run]
+    lines += [
+        f"          not run: {episode.plan.label}: {printable(episode.message or '')}" for episode in summary.not_run
+    ]
     if summary.contract.repeats.count > 1:
         lines.append(f"repeats   {_repeats(summary)}")
     # The sort is stable, so that equals stay in the order of their tasks.
     worst_first = sorted(summary.divergences, key=lambda item: -ORDER.index(item.level))
-    lines += [f"          {_divergence(item)}" for item in worst_first[:_SHOWN_DIVERGENCES]]
-    hidden = len(summary.divergences) - _SHOWN_DIVERGENCES
-    if hidden > 0:
-        lines.append(f'          and {hidden} more; see: agenteval sql "from divergences"')
+    lines += [f"          {_divergence(item)}" for item in worst_first]
     if summary.evidence:
         lines += ["clauses", *_clauses(summary)]
     lines.append(_verdict(summary))
@@ -81,6 +79,11 @@ def summary_json(summary: RunSummary) -> dict[str, Any]:
     }
 
 
+def printable(text: str) -> str:
+    """Text on one line without control characters: what a model or a server wrote must not steer the terminal."""
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+
+
 def exit_code(summary: RunSummary) -> int:
     """0 kept, 1 breached or diverged, 2 could not tell."""
     return 2 if summary.verdict is None else EXIT_CODES[summary.verdict]
@@ -97,7 +100,8 @@ def _repeats(summary: RunSummary) -> str:
     if not summary.pairs:
         return "no pair to compare"
     counts = ", ".join(f"{level} {count}" for level, count in summary.by_level().items())
-    return f"{summary.pairs} pairs compared at {summary.contract.repeats.level}; pairs that differ: {counts}"
+    pairs = "1 pair" if summary.pairs == 1 else f"{summary.pairs} pairs"
+    return f"{pairs} compared at {summary.contract.repeats.level}; that differ: {counts}"
 
 
 def _divergence(item: Divergence) -> str:
@@ -107,10 +111,9 @@ def _divergence(item: Divergence) -> str:
         if item.margin_a is None or item.margin_b is None
         else f", margin {item.margin_a:.3g} against {item.margin_b:.3g}"
     )
-    return (
-        f"{item.task}/{item.variant} repeat {item.repeat_a} against {item.repeat_b}: {item.level} differ from turn "
-        f"{item.turn}{token} on: {_short(item.text_a)} against {_short(item.text_b)}{margins}; {item.cause}"
-    )
+    names = f"{item.task}/{item.variant} sample {item.sample} repeat {item.repeat_a} against {item.repeat_b}"
+    texts = f"{_short(item.text_a)} against {_short(item.text_b)}"
+    return f"{names}: {item.level} differ from turn {item.turn}{token} on: {texts}{margins}; {item.cause}"
 
 
 def _clauses(summary: RunSummary) -> list[str]:
@@ -120,13 +123,18 @@ def _clauses(summary: RunSummary) -> list[str]:
         rows = [row for row in summary.evidence if row.clause == clause]
         deciding = min(rows, key=lambda row: _RANK.index(row.verdict))
         facts = "1 fact" if len(rows) == 1 else f"{len(rows)} facts"
-        lines.append(f"  {clause:<9} {verdict:<12}  {facts:<8}  {deciding.fact}: {deciding.observed}")
-        lines += [
-            f"  {'':<9} {'':<12}  {'':<8}  {row.fact}: {row.observed}; expected {row.expected}"
-            for row in rows
-            if row.verdict in (ClauseVerdict.BREACHED, ClauseVerdict.UNPROVEN) and row is not deciding
-        ]
+        lines.append(f"  {clause:<9} {verdict:<12}  {facts:<8}  {_fact(deciding)}")
+        lines += [f"  {'':<9} {'':<12}  {'':<8}  {_fact(row)}" for row in rows if row is not deciding and _is_open(row)]
     return lines
+
+
+def _fact(row: Evidence) -> str:
+    expected = f"; expected {row.expected}" if _is_open(row) else ""
+    return printable(f"{row.fact}: {row.observed}{expected}")
+
+
+def _is_open(row: Evidence) -> bool:
+    return row.verdict in (ClauseVerdict.BREACHED, ClauseVerdict.UNPROVEN)
 
 
 def _verdict(summary: RunSummary) -> str:
@@ -134,6 +142,12 @@ def _verdict(summary: RunSummary) -> str:
         end = summary.end
         why = "it is still running, or its runner died" if end is None else f"{end.status}: {end.message}"
         return f"verdict   none; {why}"
+    missing = summary.run.planned_episodes - summary.finished
+    if summary.verdict is Verdict.UNPROVEN and missing:
+        planned = summary.run.planned_episodes
+        return (
+            f"verdict   {summary.verdict}: {missing} of {planned} episodes were not run; mend the cause, then run again"
+        )
     return f"verdict   {summary.verdict}: {_MEANING[summary.verdict]}"
 
 

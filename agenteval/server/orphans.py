@@ -1,6 +1,6 @@
 """Servers that outlived their runner: found by what we wrote down, ended only when provably ours.
 
-A pid alone proves nothing, since the system gives it out again: the process's start time must match too.
+A pid alone proves nothing, since the system gives it out again: the process's start must match too.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import signal
 import time
 from pathlib import Path
@@ -15,17 +16,27 @@ from pathlib import Path
 import psutil
 
 _WAIT_S = 10.0
+_POLL_S = 0.02
 
 
 def remember(cache_dir: Path, *, pid: int) -> Path:
     """Write down a server's process group leader and its runner; returns the note, to be removed after the stop."""
     folder = cache_dir / "boots"
     folder.mkdir(parents=True, exist_ok=True)
-    note = folder / f"{pid}.json"
+    # Several machines may share the folder, so a pid is not unique in it.
+    note = folder / f"{pid}-{secrets.token_hex(4)}.json"
     partial = note.with_suffix(".partial")
     runner = os.getpid()
     partial.write_text(
-        json.dumps({"pid": pid, "started": _started(pid), "runner": runner, "runner_started": _started(runner)})
+        json.dumps(
+            {
+                "machine": machine(),
+                "pid": pid,
+                "started": start_of(pid),
+                "runner": runner,
+                "runner_started": start_of(runner),
+            }
+        )
     )
     partial.replace(note)
     return note
@@ -37,43 +48,67 @@ def end_orphans(cache_dir: Path) -> list[int]:
     for note in sorted((cache_dir / "boots").glob("*.json")):
         try:
             kept = json.loads(note.read_text())
-            pid, started = int(kept["pid"]), kept["started"]
+            pid, started, place = int(kept["pid"]), kept["started"], kept["machine"]
             runner, runner_started = int(kept["runner"]), kept["runner_started"]
         except (OSError, ValueError, KeyError, TypeError):
             # A note that cannot be read proves nothing about any process.
-            note.unlink(missing_ok=True)
+            _forget(note)
             continue
-        if runner_started is not None and _started(runner) == runner_started:
+        if place != machine() or (runner_started is not None and start_of(runner) == runner_started):
             continue
-        if started is not None and _started(pid) == started:
-            end_group(pid)
+        if started is not None and start_of(pid) == started:
+            end_group(pid, started=started)
             ended.append(pid)
-        note.unlink(missing_ok=True)
+        _forget(note)
     return ended
 
 
-def end_group(pid: int, wait_s: float = _WAIT_S) -> None:
-    """Kill a process group that we lead and wait until it has no member."""
+def end_group(pid: int, *, started: str | None, wait_s: float = _WAIT_S) -> None:
+    """Kill a process group and wait until no member runs; a zombie only waits for its parent and counts as gone.
+
+    Args:
+        pid: The group's leader.
+        started: Its start, from `start_of`. Where another process has the pid by now, the group is not ours and is
+            left alone; None does not check.
+        wait_s: Longest wait.
+    """
+    if started is not None and start_of(pid) not in (started, None):
+        return
     deadline = time.monotonic() + wait_s
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        while time.monotonic() < deadline:
+    while has_members(pid) and time.monotonic() < deadline:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
-            time.sleep(0.05)
+        time.sleep(_POLL_S)
 
 
 def has_members(pid: int) -> bool:
     """Whether any live process belongs to the group."""
-    for process in psutil.process_iter(["pid", "status"]):
-        with contextlib.suppress(ProcessLookupError, psutil.Error):
-            if os.getpgid(process.pid) == pid and process.info["status"] != psutil.STATUS_ZOMBIE:
+    for member in psutil.pids():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if os.getpgid(member) == pid and start_of(member) is not None:
                 return True
     return False
 
 
-def _started(pid: int) -> float | None:
-    """When a process started, in seconds since the epoch; None where there is none."""
+def start_of(pid: int) -> str | None:
+    """When a process started, in clock ticks since the machine's boot; None where there is none, or only a zombie.
+
+    The seconds since the epoch that psutil gives move when the machine's clock is set, and would then say of a live
+    process that it is another one.
+    """
     try:
-        process = psutil.Process(pid)
-        return None if process.status() == psutil.STATUS_ZOMBIE else float(process.create_time())
-    except psutil.Error:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
         return None
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def machine() -> str:
+    """This boot of this machine, and this container: where a pid means what it says."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+
+
+def _forget(note: Path) -> None:
+    with contextlib.suppress(OSError):
+        note.unlink()

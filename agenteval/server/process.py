@@ -16,48 +16,20 @@ from types import TracebackType
 
 import httpx
 
-from agenteval.errors import InputError, ServerStartError
+from agenteval.errors import InputError, ServerStartError, StoreUnwritableError
 from agenteval.launch import LaunchPlan
+from agenteval.log import SECRET_NAME
 from agenteval.server import orphans
 from agenteval.server.guard import TERMINATE_WAIT_S
-from agenteval.server.reading import SECRET_NAME, ServerFacts, read_facts, read_metrics
+from agenteval.server.reading import ServerFacts, read_facts, read_metrics
+from agenteval.server.server_log import ServerLog
 
 PhaseReport = Callable[[str, float], None]
 """Told the phase of the start (`load`, `compile`, …) and the seconds since it began."""
 _POLL_S = 0.25
-_LAST_LINES = 25
 _PORT_TRIES = 3
-_PHASES = (
-    ("Application startup complete", "ready"),
-    ("Starting vLLM API server", "open the port"),
-    ("Starting vLLM server", "open the port"),
-    ("Capturing CUDA graph", "capture graphs"),
-    ("Dynamo bytecode transform", "compile"),
-    ("Warming up", "warm up"),
-    ("Loading weights took", "prepare the cache"),
-    ("Starting to load model", "load the weights"),
-    ("Initializing a V1 LLM engine", "start the engine"),
-)
-_ADVICE = (
-    ("Address already in use", "Another program took the port; run again, or leave out --port."),
-    (
-        "CUDA out of memory",
-        "The GPU is full: end what else uses it, or set engine.kv_cache_memory_bytes lower.",
-    ),
-    (
-        "desired GPU memory utilization",
-        "The GPU is in use: set engine.gpu_memory_utilization below the free share.",
-    ),
-    (
-        "No available memory for the cache blocks",
-        "Raise engine.gpu_memory_utilization, or lower engine.max_model_len.",
-    ),
-    ("MemoryError", "The machine has too little free memory: end other programs, or take a smaller model."),
-    (
-        "Cannot allocate memory",
-        "The machine has too little free memory: end other programs, or take a smaller model.",
-    ),
-)
+_GUARD_MARGIN_S = 5.0
+"""Given to the guard beyond what it gives to the server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +44,8 @@ class StartOptions:
     timeout_s: float
     port: int | None = None
     """A fixed port; None takes a free one."""
+    terminate_wait_s: float = TERMINATE_WAIT_S
+    """Given to the server to end by itself before its whole group is killed."""
 
 
 class ManagedServer:
@@ -83,23 +57,28 @@ class ManagedServer:
         """Start the server and wait until it is healthy.
 
         Raises:
-            InputError: If the fixed port is taken.
+            InputError: If the fixed port is taken, or the cache folder cannot be written.
+            StoreUnwritableError: If the log cannot be written.
             ServerStartError: If it exits, or is not healthy in time.
         """
         self.plan, self._options = plan, options
         self.api_key = secrets.token_hex(24)
         self._lifeline: int | None = None
+        self._ended: str | None = None
+        self._note: Path | None = None
         for attempt in range(1, _PORT_TRIES + 1):
             port = options.port or _free_port()
             if options.port is not None and not _is_free(port):
                 raise InputError(f"Port {port} is taken. Name another one, or leave out --port to use a free one.")
             self.base_url = f"http://127.0.0.1:{port}"
+            self._log = ServerLog(options.log_path, self.api_key)
             started = time.monotonic()
             self._start(port)
             try:
+                self._note = self._remember()
                 self._wait_until_healthy(started, on_phase)
                 self.ready_s = time.monotonic() - started
-                self.facts: ServerFacts = read_facts(self.base_url, api_key=self.api_key, log_text=self._log())
+                self.facts: ServerFacts = read_facts(self.base_url, api_key=self.api_key, log_text=self._log.text())
                 return
             except ServerStartError as error:
                 self.stop()
@@ -128,24 +107,29 @@ class ManagedServer:
 
     def last_log_lines(self) -> str:
         """The end of its log, without the key."""
-        return "\n".join(self._log().splitlines()[-_LAST_LINES:])
+        return self._log.last_lines()
 
     def stop(self) -> str:
         """Terminate, wait, kill the whole group, wait; safe to call twice. Returns how it ended."""
+        if self._ended is not None:
+            return self._ended
         was_alive = self.is_alive()
         if self._lifeline is not None:
             os.close(self._lifeline)
             self._lifeline = None
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._guard.wait(TERMINATE_WAIT_S + 5.0)
-        orphans.end_group(self._guard.pid)
+            self._guard.wait(self._options.terminate_wait_s + _GUARD_MARGIN_S)
+        orphans.end_group(self._guard.pid, started=self._guard_started)
         self._guard.wait()
-        self._note.unlink(missing_ok=True)
-        return "stopped" if was_alive else "had exited by itself"
+        if self._note is not None:
+            self._note.unlink(missing_ok=True)
+        self._ended = "stopped" if was_alive else "had exited by itself"
+        return self._ended
 
     def kill(self) -> None:
         """End the whole group at once, without waiting for the server to finish anything."""
-        orphans.end_group(self._guard.pid)
+        if self._ended is None:
+            orphans.end_group(self._guard.pid, started=self._guard_started)
 
     def _start(self, port: int) -> None:
         # The server needs none of the user's secrets, and reports its environment to whoever asks.
@@ -154,14 +138,21 @@ class ManagedServer:
             for name, value in os.environ.items()
             if not name.startswith("VLLM_") and not SECRET_NAME.search(name)
         }
-        read_end, self._lifeline = os.pipe()
-        self._options.log_path.parent.mkdir(parents=True, exist_ok=True)
+        self._ended = self._note = None
+        log_path = self._options.log_path
         try:
-            with self._options.log_path.open("wb") as log:
+            log_path.parent.mkdir(parents=True, exist_ok=True)
+            log = log_path.open("wb")
+        except OSError as error:
+            raise StoreUnwritableError(path=log_path, reason=str(error)) from error
+        read_end, self._lifeline = os.pipe()
+        try:
+            with log:
                 self._guard = subprocess.Popen(
                     [
                         sys.executable,
                         str(Path(__file__).with_name("guard.py")),
+                        str(self._options.terminate_wait_s),
                         str(self._options.python),
                         *self.plan.argv,
                         "--port",
@@ -175,7 +166,14 @@ class ManagedServer:
                 )
         finally:
             os.close(read_end)
-        self._note = orphans.remember(self._options.cache_dir, pid=self._guard.pid)
+        self._guard_started = orphans.start_of(self._guard.pid)
+
+    def _remember(self) -> Path:
+        folder = self._options.cache_dir
+        try:
+            return orphans.remember(folder, pid=self._guard.pid)
+        except OSError as error:
+            raise InputError(f"Cannot write {folder}: {error}. Set AGENTEVAL_CACHE to a writable folder.") from error
 
     def _wait_until_healthy(self, started: float, on_phase: PhaseReport) -> None:
         with httpx.Client(base_url=self.base_url, timeout=5.0, trust_env=False) as http:
@@ -183,38 +181,27 @@ class ManagedServer:
                 if not self.is_alive():
                     raise self._start_error(waited_s)
                 with contextlib.suppress(httpx.HTTPError):
-                    if http.get("/health").status_code == 200:
+                    if self._answers(http):
                         on_phase("ready", waited_s)
                         return
-                on_phase(self._phase(), waited_s)
+                on_phase(self._log.phase(), waited_s)
                 time.sleep(_POLL_S)
         raise self._start_error(self._options.timeout_s)
 
-    def _phase(self) -> str:
-        log = self._log()
-        return next((phase for text, phase in _PHASES if text in log), "import the engine")
+    def _answers(self, http: httpx.Client) -> bool:
+        """Whether this very boot is healthy: another program on the port would refuse its key, or need none."""
+        if http.get("/health").status_code != 200:
+            return False
+        with_key = http.get("/v1/models", headers={"Authorization": f"Bearer {self.api_key}"})
+        return with_key.status_code == 200 and http.get("/v1/models").status_code == 401
 
     def _start_error(self, waited_s: float) -> ServerStartError:
-        log = self._log()
-        advice = next(
-            (advice for text, advice in _ADVICE if text in log),
-            "Slow machine? Raise engine.start_timeout_s in a contract that extends this one."
-            if self.is_alive()
-            else "The last error above says why.",
-        )
         return ServerStartError(
             waited_s=waited_s,
             log_path=self._options.log_path,
-            last_lines=self.last_log_lines(),
-            advice=advice,
+            last_lines=self._log.last_lines(),
+            advice=self._log.advice(is_alive=self.is_alive()),
         )
-
-    def _log(self) -> str:
-        try:
-            text = self._options.log_path.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return ""
-        return text.replace(self.api_key, "(key)")
 
 
 def _free_port() -> int:

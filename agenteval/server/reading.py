@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -9,15 +10,16 @@ from typing import Any
 import httpx
 
 from agenteval.errors import ServerDiedError, ServerRefusedError
+from agenteval.log import SECRET_NAME
 
 READ_TIMEOUT_S = 60.0
 """`/server_info` collects the system's facts on its first call, which takes seconds."""
-_METRIC = re.compile(r"^(vllm:[a-z0-9_]+)(?:\{([^}]*)\})?\s+(\S+)", re.MULTILINE)
-_LABEL = re.compile(r'([a-zA-Z_]+)="([^"]*)"')
-SECRET_NAME = re.compile(r"(?i)(api_?key|token$|secret|password|authorization|credential)")
-"""Names of keys and environment variables whose values are never kept or passed on."""
+_METRIC = re.compile(r"""^(vllm:[a-z0-9_]+)(?:\{((?:"(?:[^"\\]|\\.)*"|[^"}])*)\})?\s+(\S+)""", re.MULTILINE)
+_LABEL = re.compile(r'([a-zA-Z_]+)="((?:[^"\\]|\\.)*)"')
 _LOG_FACTS = {
-    "attention_backend": re.compile(r"Using (\w+)(?: attention)? backend", re.IGNORECASE),
+    # A backend that was asked for is logged as a member of an enumeration. Names are upper case; "Using default
+    # backend" and the like are of other parts. Source: vllm/platforms/cuda.py of 0.32.
+    "attention_backend": re.compile(r"Using (?:AttentionBackendEnum\.)?([A-Z][A-Z0-9_]+)(?: attention)? backend\b"),
     "flash_attention_version": re.compile(r"Using FlashAttention version (\d+)"),
 }
 
@@ -70,15 +72,16 @@ def read_facts(base_url: str, *, api_key: str | None, log_text: str) -> ServerFa
             if models.status_code != 200:
                 raise ServerRefusedError(status=models.status_code, body=models.text)
             cards = models.json()["data"]
+            served_models = tuple(str(card["id"]) for card in cards)
             version = _json(http.get("/version")).get("version")
             config = _json(http.get("/server_info", params={"config_format": "json"}))
             schema = _json(http.get("/openapi.json"))
             metrics = http.get("/metrics").text
-        except (httpx.HTTPError, ValueError, KeyError) as error:
+        except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ServerDiedError(base_url=base_url, reason=str(error) or type(error).__name__) from error
     return ServerFacts(
         version=version,
-        served_models=tuple(card["id"] for card in cards),
+        served_models=served_models,
         max_model_len=next((card.get("max_model_len") for card in cards), None),
         request_fields=_request_fields(schema),
         cache_config=_labels(metrics, "vllm:cache_config_info"),
@@ -97,7 +100,8 @@ def read_metrics(base_url: str, *, timeout_s: float = 10.0) -> dict[str, float]:
     for name, _, value in _METRIC.findall(text):
         if not name.endswith(("_bucket", "_created", "_sum", "_info")):
             values[name] = values.get(name, 0.0) + float(value)
-    return values
+    # Not a number is not JSON, which the store keeps.
+    return {name: value for name, value in values.items() if math.isfinite(value)}
 
 
 def without_secrets(value: Any, api_key: str | None) -> Any:
@@ -115,10 +119,13 @@ def without_secrets(value: Any, api_key: str | None) -> Any:
 
 
 def _json(response: httpx.Response) -> dict[str, Any]:
-    """The object of a response; empty where the server does not have the page."""
+    """The object of a response; empty where the server does not have the page, or another one in its place."""
     if response.status_code != 200:
         return {}
-    value = response.json()
+    try:
+        value = response.json()
+    except ValueError:
+        return {}
     return value if isinstance(value, dict) else {}
 
 

@@ -9,7 +9,11 @@ from typing import Any
 import duckdb
 
 from agenteval.errors import QueryError
-from agenteval.store.database import open_for_reading, recover
+from agenteval.store.database import open_for_reading
+from agenteval.store.journal import recover_for_reading
+
+_ALLOWED = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+"""SHOW, DESCRIBE, SUMMARIZE, FROM and WITH are SELECT to DuckDB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +31,24 @@ def run_query(path: Path, sql: str) -> QueryResult:
         QueryError: If it is not SQL, or would write, attach or read anything but the database.
         StoreError: If the database cannot be read.
     """
-    recover(path)
+    recover_for_reading(path)
     with open_for_reading(path) as connection:
         # Settled before the query is seen, and locked so that the query cannot open them again.
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         try:
-            result = connection.execute(sql)
+            result = connection.execute(_one_query(connection, sql))
             columns = tuple(column[0] for column in result.description or [])
             return QueryResult(columns=columns, rows=result.fetchall())
         except duckdb.Error as error:
             raise QueryError(sql=sql, reason=str(error).strip()) from error
+
+
+def _one_query(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1:
+        raise QueryError(sql=sql, reason=f"it holds {len(statements)} statements; write one")
+    if statements[0].type not in _ALLOWED:
+        kind = statements[0].type.name
+        raise QueryError(sql=sql, reason=f"{kind} is not allowed; only queries are, such as SELECT, SHOW or DESCRIBE")
+    return statements[0]

@@ -14,8 +14,9 @@ import duckdb
 from agenteval.errors import UnknownNameError
 from agenteval.records import Boot, BootEnd, Divergence, Episode, Evidence, Grade, Run, RunEnd, ToolCall, Turn
 from agenteval.store import tables
-from agenteval.store.database import open_for_reading, recover
-from agenteval.store.tables import Row
+from agenteval.store.database import open_for_reading
+from agenteval.store.journal import recover_for_reading
+from agenteval.store.lines import Row
 
 _CHUNK = 2_000
 
@@ -89,14 +90,19 @@ class RunReader:
 
     def turns(self, episode_id: str) -> tuple[Turn, ...]:
         """One episode's turns, in order."""
-        calls = self._tool_calls()
+        calls = self._tool_calls(episode_id)
         query = "SELECT * FROM turns WHERE run_id = ? AND episode_id = ? ORDER BY turn"
         rows = self._stream(query, [self.run_id, episode_id])
         return tuple(tables.turn_from(row, tuple(calls.get((episode_id, row["turn"]), ()))) for row in rows)
 
-    def _tool_calls(self) -> dict[tuple[str, int], list[ToolCall]]:
+    def _tool_calls(self, episode_id: str | None = None) -> dict[tuple[str, int], list[ToolCall]]:
+        """Calls by episode and turn; of the whole run where no episode is named."""
         calls: dict[tuple[str, int], list[ToolCall]] = defaultdict(list)
-        for row in self._rows("SELECT * FROM tool_calls WHERE run_id = ? ORDER BY episode_id, turn, call"):
+        query = (
+            "SELECT * FROM tool_calls WHERE run_id = $1 AND ($2 IS NULL OR episode_id = $2) "
+            "ORDER BY episode_id, turn, call"
+        )
+        for row in self._stream(query, [self.run_id, episode_id]):
             calls[row["episode_id"], row["turn"]].append(tables.tool_call_from(row))
         return calls
 
@@ -122,7 +128,7 @@ def stream_rows(result: duckdb.DuckDBPyConnection) -> Iterator[Row]:
 
 def list_runs(path: Path) -> list[Row]:
     """The rows of `run_summary`, newest first; journals of dead runners are loaded before."""
-    recover(path)
+    recover_for_reading(path)
     with open_for_reading(path) as connection:
         return list(stream_rows(connection.execute("SELECT * FROM run_summary ORDER BY started_at DESC")))
 

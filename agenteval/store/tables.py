@@ -6,7 +6,6 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -30,8 +29,8 @@ from agenteval.records import (
     Turn,
     Verdict,
 )
+from agenteval.store.lines import Row
 
-Row = dict[str, Any]
 _MOMENT = pa.timestamp("us", tz="UTC")
 _TEXT, _INT, _BOOL, _REAL = pa.string(), pa.int32(), pa.bool_(), pa.float64()
 
@@ -213,21 +212,14 @@ DIVERGENCES = Table(
 )
 TABLES = {table.name: table for table in (RUNS, BOOTS, EPISODES, TURNS, TOOL_CALLS, GRADES, EVIDENCE, DIVERGENCES)}
 
-Record = Run | RunEnd | Boot | BootEnd | Episode | Turn | Grade | Evidence | Divergence
-KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (Run, RunEnd, Boot, BootEnd, Episode, Turn, Grade, Evidence, Divergence)
-}
-"""Every kind of line that a journal holds."""
 
-
-def fields_of(record: Any) -> Row:
-    """A record's fields, one level deep; nested records become mappings."""
-    return {item.name: _plain(getattr(record, item.name)) for item in dataclasses.fields(record)}
-
-
-def to_line(record: Record) -> str:
-    """A record as one line of a journal."""
-    return json.dumps({"record": type(record).__name__, **fields_of(record)}, separators=(",", ":"), ensure_ascii=True)
+def arrow_tables(lines: list[Row]) -> dict[str, pa.Table]:
+    """The rows that lines add, by table; raises one of `DAMAGE` where a value does not fit its column."""
+    rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+    for line in lines:
+        for name, row in rows_of(line):
+            rows[name].append(row)
+    return {name: TABLES[name].to_arrow(added) for name, added in rows.items() if added}
 
 
 def rows_of(line: Row) -> list[tuple[str, Row]]:
@@ -244,24 +236,6 @@ def rows_of(line: Row) -> list[tuple[str, Row]]:
         return [("episodes", {**line, **plan, "episode_id": episode_id})]
     simple = {"Boot": "boots", "Grade": "grades", "Evidence": "evidence", "Divergence": "divergences"}
     return [(simple[kind], line)] if kind in simple else []
-
-
-def with_moments(line: Row) -> Row:
-    """A parsed line with its moments as aware datetimes."""
-    return {
-        key: datetime.fromisoformat(value) if key.endswith("_at") and isinstance(value, str) else value
-        for key, value in line.items()
-    }
-
-
-def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value):
-        return fields_of(value)
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, tuple) and value and dataclasses.is_dataclass(value[0]):
-        return [fields_of(item) for item in value]
-    return value
 
 
 def run_from(row: Row) -> Run:

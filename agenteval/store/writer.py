@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agenteval import log
-from agenteval.errors import StoreError, StoreUnwritableError
+from agenteval.errors import StoreError, StoreUnreadableError, StoreUnwritableError
 from agenteval.records import Run
-from agenteval.store.database import files_folder, ingest, open_for_writing, owner_line, recover
-from agenteval.store.tables import Record, to_line
+from agenteval.store.database import files_folder, open_for_writing
+from agenteval.store.journal import create_journal, forget_ingested, ingest, recover, set_aside, write_lines
+from agenteval.store.lines import Record, to_line
 
 INGEST_EVERY_S = 2.0
 """How far the database may lag behind the journal while a run writes."""
@@ -23,7 +22,8 @@ _logger = log.get("store")
 
 @dataclass(slots=True)
 class _Pending:
-    record: Record
+    record: Record | None
+    """None only marks a place in the queue."""
     done: threading.Event = field(default_factory=threading.Event)
     error: StoreError | None = None
 
@@ -48,18 +48,29 @@ class RunWriter:
         self.journal = files_folder(path) / f"{run.run_id}.jsonl"
         self._queue: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
         self._closing = threading.Event()
+        self._ingesting = threading.Lock()
+        self._ingested_bytes = self._damaged = 0
         self._failure: StoreError | None = None
+        self._refused: StoreError | None = None
         try:
-            self.journal.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self.journal.open("xb", buffering=0)
-            self._write([json.dumps(owner_line())])
+            self._file = create_journal(self.journal)
         except OSError as error:
             raise StoreUnwritableError(path=self.journal, reason=str(error)) from error
+        try:
+            forget_ingested(path, run.run_id)
+        except StoreError:
+            self._file.close()
+            self.journal.unlink(missing_ok=True)
+            raise
         self._journaler = threading.Thread(target=self._journal_loop, name="journal", daemon=True)
         self._ingester = threading.Thread(target=self._ingest_loop, name="ingest", daemon=True)
         self._journaler.start()
         self._ingester.start()
-        self.append(run)()
+        try:
+            self.append(run)()
+        except StoreError:
+            self._end_threads()
+            raise
 
     def append(self, record: Record) -> Callable[[], None]:
         """Take a record; the call that is returned waits until it is on disk.
@@ -67,21 +78,7 @@ class RunWriter:
         Raises:
             StoreError: If an earlier record could not be written.
         """
-        if self._failure is not None:
-            raise self._failure
-        pending = _Pending(record)
-        self._queue.put(pending)
-        return lambda: _wait(pending)
-
-    def extend(self, records: Sequence[Record]) -> Callable[[], None]:
-        """Take several records in order; the call that is returned waits until all are on disk.
-
-        Raises:
-            StoreError: If an earlier record could not be written.
-        """
-        waits = [self.append(record) for record in records]
-        # One thread writes in order: when the last is on disk, all are.
-        return waits[-1] if waits else lambda: None
+        return self._put(_Pending(record))
 
     def flush(self) -> None:
         """Move everything appended so far into the database.
@@ -89,32 +86,48 @@ class RunWriter:
         Raises:
             StoreError: If that fails; the journal then still holds it.
         """
-        barrier = _Pending(record=None)  # type: ignore[arg-type]
-        self._queue.put(barrier)
-        _wait(barrier)
-        ingest(self._path, self.journal)
+        self._put(_Pending(None))()
+        self._ingest(always=True)
 
     def close(self) -> None:
         """Write what is left and move it into the database; the journal goes only when it holds nothing more.
 
         Raises:
             StoreError: If that fails; the journal is kept, and the next command that opens the database loads it.
+                Also where a record had been refused that nobody waited for.
         """
-        self._queue.put(None)
-        self._journaler.join()
-        self._file.close()
-        self._closing.set()
-        self._ingester.join()
+        self._end_threads()
         if self._failure is not None:
             raise self._failure
-        ingest(self._path, self.journal)
+        self._ingest(always=True)
+        if self._damaged:
+            reason = f"{self._damaged} of its lines were changed by something else and are not in the database"
+            set_aside(self.journal, reason)
+            raise StoreUnreadableError(path=self.journal.with_suffix(".jsonl.damaged"), reason=reason)
         self.journal.unlink()
+        if self._refused is not None:
+            raise self._refused
 
     def __enter__(self) -> RunWriter:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()
+
+    def _put(self, pending: _Pending) -> Callable[[], None]:
+        if self._failure is not None:
+            raise self._failure
+        if self._closing.is_set():
+            raise StoreUnwritableError(path=self.journal, reason="the run has ended")
+        self._queue.put(pending)
+        return lambda: _wait(pending)
+
+    def _end_threads(self) -> None:
+        self._closing.set()
+        self._queue.put(None)
+        self._journaler.join()
+        self._ingester.join()
+        self._file.close()
 
     def _journal_loop(self) -> None:
         open_for_more = True
@@ -126,28 +139,46 @@ class RunWriter:
             self._write_batch([pending for pending in batch if pending is not None])
 
     def _write_batch(self, batch: list[_Pending]) -> None:
+        lines = [line for pending in batch if (line := self._line(pending)) is not None]
         try:
             if self._failure is None:
-                self._write([to_line(pending.record) for pending in batch if pending.record is not None])
+                write_lines(self._file, lines)
         except OSError as error:
             self._failure = StoreUnwritableError(path=self.journal, reason=str(error))
         for pending in batch:
-            pending.error = self._failure
+            pending.error = pending.error or self._failure
             pending.done.set()
 
-    def _write(self, lines: list[str]) -> None:
-        content = memoryview("".join(line + "\n" for line in lines).encode("ascii"))
-        while content:
-            content = content[self._file.write(content) :]
-        os.fsync(self._file.fileno())
+    def _line(self, pending: _Pending) -> str | None:
+        """The record's line; None for a mark, and for a record that has none, whose waiter is told."""
+        if pending.record is None:
+            return None
+        try:
+            return to_line(pending.record)
+        except (TypeError, ValueError, RecursionError) as error:
+            pending.error = StoreError(
+                f"A {type(pending.record).__name__} cannot be stored: {error}. Everything before it is stored; mend "
+                "the task or the agent that made this value, then run again."
+            )
+            self._refused = self._refused or pending.error
+            return None
 
     def _ingest_loop(self) -> None:
         while not self._closing.wait(INGEST_EVERY_S):
             try:
-                ingest(self._path, self.journal)
+                self._ingest(always=False)
             except StoreError as error:
                 # Nothing is lost: the journal holds it, and close() tries again and raises.
                 _logger.warning("database_behind", run=self._run_id, reason=str(error))
+
+    def _ingest(self, *, always: bool) -> None:
+        with self._ingesting:
+            # Opening the database shuts readers out, so not where it should have all.
+            if not always and self.journal.is_file() and self.journal.stat().st_size == self._ingested_bytes:
+                return
+            moved = ingest(self._path, self.journal)
+            self._ingested_bytes = moved.end
+            self._damaged += moved.damaged
 
 
 def _wait(pending: _Pending) -> None:

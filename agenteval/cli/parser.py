@@ -1,0 +1,140 @@
+"""The whole command line: every command with its options and the function that carries it out.
+
+Imports nothing that takes time, so that `--help` and a mistyped option answer at once; a command names its function
+as `module:function` of this package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+import agenteval
+
+_EXIT_STATUS = "Exit status: 0 kept, 1 breached or diverged, 2 could not tell."
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands; `arguments.command` is what to call."""
+    parser = argparse.ArgumentParser(
+        prog="agenteval",
+        description="Evaluate LLM agents so that the result can be repeated, with proof.",
+        epilog=_EXIT_STATUS,
+    )
+    parser.add_argument("--version", action="version", version=f"agenteval {agenteval.__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    common = _common_options()
+    run = commands.add_parser(
+        "run",
+        help="run a suite under a contract",
+        parents=[common],
+        description="Run a suite's tasks under a contract and say whether the contract was kept.",
+        epilog=_EXIT_STATUS,
+    )
+    _add_run_options(run)
+    _add_contracts(commands.add_parser("contracts", help="list contracts, or show one", parents=[common]), common)
+    _add_models(commands.add_parser("models", help="list, fetch or hash models", parents=[common]), common)
+    runs = commands.add_parser("runs", help="list the runs of the database", parents=[common])
+    runs.add_argument("--json", action="store_true", help="print JSON")
+    runs.set_defaults(command="database:show_runs")
+    show = commands.add_parser("show", help="print a run's summary again", parents=[common])
+    show.add_argument("run", metavar="RUN", nargs="?", help="a run's id, or the start of one (default: the last run)")
+    show.add_argument("--json", action="store_true", help="print JSON")
+    show.set_defaults(command="database:show_run")
+    sql = commands.add_parser("sql", help="query the database, read-only", parents=[common])
+    sql.add_argument("query", metavar="QUERY", help='for instance "select * from run_summary"')
+    form = sql.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print one JSON array of objects")
+    form.add_argument("--csv", action="store_true", help="print CSV with a header")
+    sql.set_defaults(command="database:query")
+    tui = commands.add_parser("tui", help="browse runs and where trajectories part", parents=[common])
+    tui.add_argument("database", type=Path, metavar="DB", nargs="?", help="the database (default: as --db)")
+    tui.set_defaults(command="tui:browse")
+    return parser
+
+
+def _common_options() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument(
+        "--db",
+        type=Path,
+        default=Path(os.environ.get("AGENTEVAL_DB", "agenteval.duckdb")),
+        metavar="PATH",
+        help="database of runs (default: agenteval.duckdb here, or AGENTEVAL_DB)",
+    )
+    common.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="warning",
+        help="what to log to stderr",
+    )
+    common.add_argument("--log-format", choices=("text", "json"), default="text", help="how to log")
+    return common
+
+
+def _add_run_options(run: argparse.ArgumentParser) -> None:
+    run.add_argument("suite", type=Path, metavar="SUITE", help="folder with suite.yaml, such as tasks/toolsuite")
+    run.add_argument("--contract", required=True, metavar="NAME", help="built-in contract, or a YAML file")
+    run.add_argument(
+        "--model",
+        metavar="NAME",
+        help="folder, org/name or catalogue name (default: the small model of the catalogue); with --base-url, the "
+        "served name",
+    )
+    run.add_argument("--task", action="append", default=[], metavar="ID", help="only this task (again for more)")
+    run.add_argument("--tag", action="append", default=[], metavar="T", help="only tasks with this tag")
+    run.add_argument("--limit", type=_positive, metavar="N", help="only the first N task variants")
+    run.add_argument("--repeats", type=_positive, metavar="N", help="same seed N times, in place of the contract's")
+    run.add_argument("--samples", type=_positive, default=1, metavar="N", help="N different seeds (default: 1)")
+    run.add_argument("--agent", metavar="MODULE:FACTORY", help="a LangGraph graph of your own")
+    run.add_argument("--base-url", metavar="URL", help="use a server that someone else runs (key: AGENTEVAL_API_KEY)")
+    run.add_argument("--port", type=_port, metavar="N", help="port of the managed server (default: a free one)")
+    run.add_argument("--json", action="store_true", help="print the summary as JSON")
+    run.add_argument("--quiet", action="store_true", help="no progress, only warnings")
+    run.set_defaults(command="run:run")
+
+
+def _add_contracts(contracts: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
+    actions = contracts.add_subparsers(metavar="ACTION", required=True)
+    listing = actions.add_parser("list", help="the built-in contracts", parents=[common])
+    listing.set_defaults(command="contracts:list_contracts")
+    show = actions.add_parser("show", help="every effective field, and the server's command line", parents=[common])
+    show.add_argument("name", metavar="NAME", help="a built-in contract or a YAML file")
+    show.add_argument(
+        "--model", metavar="NAME", help="model in the command line (default: the small model of the catalogue)"
+    )
+    show.add_argument("--json", action="store_true", help="print the fields as JSON")
+    show.set_defaults(command="contracts:show_contract")
+
+
+def _add_models(models: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
+    actions = models.add_subparsers(metavar="ACTION", required=True)
+    listing = actions.add_parser("list", help="the catalogue, and what is here", parents=[common])
+    listing.add_argument("--json", action="store_true", help="print JSON")
+    listing.set_defaults(command="models:list_models")
+    pull = actions.add_parser("pull", help="fetch a model and verify it", parents=[common])
+    pull.add_argument(
+        "name",
+        metavar="NAME",
+        nargs="?",
+        help="catalogue name or org/name[@revision] (default: the small model of the catalogue)",
+    )
+    pull.set_defaults(command="models:pull_model")
+    digest = actions.add_parser("digest", help="content hash of a local model", parents=[common])
+    digest.add_argument("folder", type=Path, metavar="FOLDER")
+    digest.set_defaults(command="models:digest_model")
+
+
+def _positive(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return number
+
+
+def _port(text: str) -> int:
+    number = _positive(text)
+    if number > 65_535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; they end at 65535")
+    return number

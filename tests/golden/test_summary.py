@@ -1,0 +1,132 @@
+"""A run's summary, for people and for machines, from records made by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import run_records as made
+from golden_files import check_golden
+
+from agenteval.audit import RunFacts, audit_run, run_verdict
+from agenteval.compare import compare
+from agenteval.records import Episode, EpisodeStatus, RunEnd, StopReason, Turn, Verdict
+from agenteval.report import RunSummary, exit_code, summary_json, summary_text
+
+Recorded = tuple[RunFacts, list[Turn]]
+
+
+def summary(facts: RunFacts, turns: list[Turn]) -> RunSummary:
+    evidence = audit_run(facts, turns)
+    verdict = run_verdict(facts, evidence)
+    return RunSummary(
+        run=facts.run,
+        end=RunEnd(run_id=made.RUN, ended_at=made.START, status="finished", verdict=verdict, message=None),
+        contract=facts.contract,
+        episodes=facts.episodes,
+        passed={
+            episode.plan.episode_id: place != 1
+            for place, episode in enumerate(facts.episodes)
+            if episode.status is EpisodeStatus.FINISHED
+        },
+        divergences=facts.divergences,
+        evidence=evidence,
+    )
+
+
+def kept() -> RunSummary:
+    return summary(*made.kept_run(made.contract()))
+
+
+def diverged() -> RunSummary:
+    """Fifteen pairs that differ: every one is named."""
+    facts, turns = made.kept_run(made.contract("default"))
+    plans = [made.plan(place, task=f"task-{place // 2:02d}", repeat=place % 2) for place in range(30)]
+    divergences = []
+    for first, second in zip(plans[::2], plans[1::2], strict=True):
+        changed = replace(made.turn(0, second), output_ids=(11, 99, 13), output_tokens=("a", "\x1b[31m\n", "c"))
+        if first.position >= 20:
+            changed = replace(made.turn(0, second), logprobs=(-0.25, -0.5001, -0.125), cached_tokens=16)
+        found = compare(made.trajectory(made.turn(0, first), of=first), made.trajectory(changed, of=second))
+        assert found is not None
+        divergences.append(found)
+    run = replace(facts.run, planned_episodes=30)
+    turns = [*made.probes(facts.contract), *(made.turn(0, plan) for plan in plans)]
+    episodes = tuple(made.episode(plan) for plan in plans)
+    facts = replace(facts, run=run, episodes=episodes, divergences=tuple(divergences))
+    return summary(made.with_end(facts, len(turns)), turns)
+
+
+def breached() -> RunSummary:
+    facts, turns = made.kept_run(made.contract())
+    turns[4] = replace(turns[4], cached_tokens=16, requests_in_flight=3)
+    return summary(facts, turns)
+
+
+def outside() -> RunSummary:
+    """A server that someone else runs, and that tells nothing of itself."""
+    facts, turns = made.kept_run(made.contract())
+    boot, _ = facts.boots[0]
+    bare = {"version": "0.32.0", "served_models": ["fake"], "cache_config": {}, "config": {}, "log": {}, "metrics": {}}
+    boots = ((replace(boot, is_managed=False, facts=bare), made.boot_end(7, prefix_cache_hits=None)),)
+    return summary(replace(facts, boots=boots, run=replace(facts.run, model_digest="unknown")), turns)
+
+
+def not_run() -> RunSummary:
+    facts, turns = made.kept_run(made.contract())
+    failed: Episode = replace(
+        facts.episodes[1],
+        status=EpisodeStatus.NOT_RUN,
+        stop_reason=StopReason.SERVER,
+        answer=None,
+        message="The server answered 500: \x1b[31mno\nmemory.",
+    )
+    return summary(replace(facts, episodes=(facts.episodes[0], failed)), turns)
+
+
+def stopped() -> RunSummary:
+    end = RunEnd(run_id=made.RUN, ended_at=made.START, status="stopped", verdict=None, message="Run run-1 was stopped.")
+    return replace(kept(), end=end, evidence=(), episodes=(), passed={})
+
+
+def running() -> RunSummary:
+    return replace(stopped(), end=None)
+
+
+RUNS = {
+    "kept": (kept, 0),
+    "diverged": (diverged, 1),
+    "breached": (breached, 1),
+    "outside": (outside, 2),
+    "not-run": (not_run, 2),
+    "stopped": (stopped, 2),
+    "running": (running, 2),
+}
+
+
+@pytest.mark.parametrize("name", list(RUNS))
+def test_summary_for_people(name: str) -> None:
+    check_golden(f"summary/{name}.txt", summary_text(RUNS[name][0]()) + "\n")
+
+
+@pytest.mark.parametrize("name", list(RUNS))
+def test_summary_for_machines(name: str) -> None:
+    text = json.dumps(summary_json(RUNS[name][0]()), indent=2, ensure_ascii=True)
+    check_golden(f"summary/{name}.json", text + "\n")
+
+
+@pytest.mark.parametrize("name", list(RUNS))
+def test_the_exit_status_follows_from_the_verdict(name: str) -> None:
+    build, code = RUNS[name]
+    assert exit_code(build()) == summary_json(build())["exit_code"] == code
+
+
+def test_every_verdict_has_an_exit_status() -> None:
+    ends = [replace(kept().end, verdict=verdict) for verdict in Verdict]  # type: ignore[type-var]
+    assert [exit_code(replace(kept(), end=end)) for end in ends] == [0, 1, 1, 2]
+
+
+def test_nothing_that_a_model_wrote_steers_the_terminal() -> None:
+    for build, _ in RUNS.values():
+        assert all(line.isprintable() for line in summary_text(build()).splitlines())

@@ -1,0 +1,70 @@
+"""The tools of an episode: order among threads, and what is recorded of a call."""
+
+from __future__ import annotations
+
+import random
+import threading
+
+import pytest
+import run_records as made
+from fake_vllm import Call, Reply
+
+from agenteval.agent import toolbox as toolbox_module
+
+from .conftest import Stage, StageBuilder
+
+LETTERS = "abcdefgh"
+
+
+def one_turn(stage: StageBuilder, letters: str = LETTERS) -> Stage:
+    """An episode whose model has just asked for as many pushes as there are letters."""
+    episode = stage([Reply(calls=[Call("push", {"item": letter}) for letter in letters])])
+    client = episode.context.openai()
+    client.chat.completions.create(
+        model="fake",
+        messages=episode.context.messages(),  # type: ignore[arg-type]
+        tools=episode.toolbox.schemas(),  # type: ignore[arg-type]
+    )
+    return episode
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_threads_in_any_order_answer_in_the_models_order(stage: StageBuilder, seed: int) -> None:
+    episode = one_turn(stage)
+    places = list(range(len(LETTERS)))
+    random.Random(seed).shuffle(places)
+
+    def push(place: int) -> None:
+        episode.toolbox.call("push", f'{{"item": "{LETTERS[place]}"}}', f"call_000_{place:02d}")
+
+    threads = [threading.Thread(target=push, args=(place,)) for place in places]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert episode.toolbox.world == {"stack": list(LETTERS)}
+    assert [call.call for call in episode.recorder.calls] == list(range(len(LETTERS)))
+
+
+def test_a_call_that_the_agent_drops_holds_the_others_only_for_a_while(
+    stage: StageBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolbox_module, "ORDER_WAIT_S", 0.02)
+    episode = one_turn(stage, "ab")
+    assert episode.toolbox.call("push", '{"item": "b"}', "call_000_01") == "pushed"
+    assert [(call.call, call.call_id) for call in episode.recorder.calls] == [(0, "call_000_01")]
+
+
+@pytest.mark.parametrize("call_id", ["", "chatcmpl-tool-123", "call_", "call_x_y", "other_000_07"])
+def test_an_id_that_is_not_ours_does_not_wait(stage: StageBuilder, call_id: str) -> None:
+    assert one_turn(stage).toolbox.call("look", '{"id": 1}', call_id) == "order 1, call 1"
+
+
+def test_a_call_records_the_state_it_saw_and_what_it_changed(stage: StageBuilder) -> None:
+    episode = one_turn(stage)
+    for place in range(2):
+        episode.toolbox.call("push", '{"item": "x"}', f"call_000_{place:02d}")
+    first, second = episode.recorder.calls
+    assert first.state_digest != second.state_digest
+    assert first.world_patch == ({"op": "replace", "path": "/stack", "value": ["x"]},)
+    assert made.VARIANT.world == {"stack": []}, "the task's own world is not changed"

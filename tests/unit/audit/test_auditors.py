@@ -1,0 +1,300 @@
+"""Each clause's verdict by what was measured: a table of facts; what was not measured is never kept."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import run_records as made
+
+from agenteval.audit import RunFacts, audit_run, clause_verdicts
+from agenteval.compare import compare
+from agenteval.contract import Contract
+from agenteval.contract.clauses import CLAUSES
+from agenteval.records import ClauseVerdict, Turn
+
+KEPT, BREACHED = ClauseVerdict.KEPT, ClauseVerdict.BREACHED
+UNPROVEN, NOT_PROMISED = ClauseVerdict.UNPROVEN, ClauseVerdict.NOT_PROMISED
+Recorded = tuple[RunFacts, list[Turn]]
+Change = Callable[[RunFacts, list[Turn]], Recorded]
+
+
+def verdict_of(clause: str, contract: Contract, change: Change | None) -> ClauseVerdict:
+    facts, turns = made.kept_run(contract)
+    if change is not None:
+        facts, turns = change(facts, turns)
+    return clause_verdicts(audit_run(facts, turns))[clause]
+
+
+def every_turn(**fields: Any) -> Change:
+    return lambda facts, turns: (facts, made.each(turns, **fields))
+
+
+def one_turn(place: int, **fields: Any) -> Change:
+    """The turn at a place, probes counted, differs."""
+    return lambda facts, turns: (facts, [*turns[:place], replace(turns[place], **fields), *turns[place + 1 :]])
+
+
+def one_probe(name: str, cached_tokens: int | None) -> Change:
+    def change(facts: RunFacts, turns: list[Turn]) -> Recorded:
+        return facts, [
+            replace(turn, cached_tokens=cached_tokens) if turn.episode_id.endswith(f"/{name}") else turn
+            for turn in turns
+        ]
+
+    return change
+
+
+def without_probes(facts: RunFacts, turns: list[Turn]) -> Recorded:
+    left = [turn for turn in turns if turn.kind != "probe"]
+    return made.with_end(facts, len(left)), left
+
+
+def server(**changes: Any) -> Change:
+    return lambda facts, turns: (made.with_server(facts, **changes), turns)
+
+
+def end(answered: int | None = None, **metrics: float | None) -> Change:
+    return lambda facts, turns: (made.with_end(facts, answered, **metrics), turns)
+
+
+def config(section: str, **fields: Any) -> Change:
+    """A section of the server's configuration reports something else."""
+
+    def change(facts: RunFacts, turns: list[Turn]) -> Recorded:
+        found = copy.deepcopy(facts.boots[0][0].facts["config"])
+        target = found["vllm_env"] if section == "vllm_env" else found["vllm_config"][section]
+        target.update(fields)
+        return made.with_server(facts, config=found), turns
+
+    return change
+
+
+def unmanaged(facts: RunFacts, turns: list[Turn]) -> Recorded:
+    boot, ended = facts.boots[0]
+    return replace(facts, boots=((replace(boot, is_managed=False), ended),)), turns
+
+
+def without_boot(facts: RunFacts, turns: list[Turn]) -> Recorded:
+    return replace(facts, boots=()), turns
+
+
+def without_end(facts: RunFacts, turns: list[Turn]) -> Recorded:
+    return replace(facts, boots=((facts.boots[0][0], None),)), turns
+
+
+def without_turns(facts: RunFacts, turns: list[Turn]) -> Recorded:
+    left = [turn for turn in turns if turn.kind == "probe"]
+    return made.with_end(facts, len(left)), left
+
+
+def without_calls(facts: RunFacts, turns: list[Turn]) -> Recorded:
+    return facts, made.each(turns, tool_calls=())
+
+
+def diverged(facts: RunFacts, turns: list[Turn]) -> Recorded:
+    first, second = (
+        made.trajectory(made.turn(0, episode.plan), of=episode.plan, passed=True) for episode in facts.episodes
+    )
+    other = replace(second, turns=(replace(second.turns[0], output_ids=(11, 99, 13)),))
+    divergence = compare(first, other)
+    assert divergence is not None
+    return replace(facts, divergences=(divergence,)), turns
+
+
+def one_repeat_missing(facts: RunFacts, turns: list[Turn]) -> Recorded:
+    return replace(facts, episodes=facts.episodes[:1]), [t for t in turns if not t.episode_id.endswith("00001")]
+
+
+def second_boot(facts: RunFacts, turns: list[Turn]) -> Recorded:
+    boot, ended = facts.boots[0]
+    boots = ((boot, ended), (replace(boot, boot_id=f"{made.RUN}/boot-1"), ended))
+    return replace(facts, boots=boots), [*turns[:-1], replace(turns[-1], boot_id=f"{made.RUN}/boot-1")]
+
+
+def model_digest(value: str) -> Change:
+    return lambda facts, turns: (replace(facts, run=replace(facts.run, model_digest=value)), turns)
+
+
+def call_of(**fields: Any) -> Change:
+    """The first call of the second episode differs."""
+    return one_turn(5, tool_calls=(made.call(0, **fields),))
+
+
+SALTED = {"cache_salt": "salt-0"}
+MEASURED = {"repeats__agree": "measured"}
+EAGER = {"engine__compilation": "eager"}
+TRITON = {"engine__attention_backend": "TRITON_ATTN"}
+CONTINUOUS = {"prompts__mode": "continuous"}
+ONE_REPEAT = {"repeats__count": 1}
+PINNED = {"model__digest": made.MODEL_DIGEST}
+BFLOAT = {"engine__dtype": "bfloat16"}
+
+TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] = [
+    ("cache", "disabled, nothing hit", "strict", {}, None, KEPT),
+    ("cache", "disabled, null counts, counter still", "strict", {}, every_turn(cached_tokens=None), KEPT),
+    ("cache", "disabled, a turn hit", "strict", {}, one_turn(4, cached_tokens=16), BREACHED),
+    ("cache", "disabled, counter moved", "strict", {}, end(prefix_cache_hits=16.0), BREACHED),
+    ("cache", "disabled, no counter", "strict", {}, end(prefix_cache_hits=None), UNPROVEN),
+    ("cache", "disabled, no end", "strict", {}, without_end, UNPROVEN),
+    ("cache", "disabled, warm probe hit", "strict", {}, one_probe("cache-warm", 16), BREACHED),
+    ("cache", "disabled, no probes", "strict", {}, without_probes, UNPROVEN),
+    (
+        "cache",
+        "disabled, config says on",
+        "strict",
+        {},
+        server(cache_config={"enable_prefix_caching": "True"}),
+        BREACHED,
+    ),
+    ("cache", "disabled, no config", "strict", {}, server(cache_config={}), UNPROVEN),
+    ("cache", "isolated", "isolated", {}, None, KEPT),
+    ("cache", "isolated, own turns hit", "isolated", {}, one_turn(4, cached_tokens=16), KEPT),
+    ("cache", "isolated, a first turn hit", "isolated", {}, one_turn(3, cached_tokens=16), BREACHED),
+    ("cache", "isolated, control missed", "isolated", {}, one_probe("cache-warm", 0), BREACHED),
+    ("cache", "isolated, control unknown", "isolated", {}, one_probe("cache-warm", None), UNPROVEN),
+    ("cache", "isolated, other salt hit", "isolated", {}, one_probe("cache-other-salt", 16), BREACHED),
+    ("cache", "isolated, a new prompt hit", "isolated", {}, one_probe("cache-cold", 16), BREACHED),
+    ("cache", "isolated, one salt for all", "isolated", {}, every_turn(request=SALTED), BREACHED),
+    ("cache", "isolated, no salt", "isolated", {}, every_turn(request={}), BREACHED),
+    ("cache", "isolated, preempted", "isolated", {}, end(num_preemptions=1.0), BREACHED),
+    ("cache", "isolated, preemptions unknown", "isolated", {}, end(num_preemptions=None), UNPROVEN),
+    ("cache", "shared", "default", {}, None, KEPT),
+    ("cache", "shared, control missed", "default", {}, one_probe("cache-warm", 0), BREACHED),
+    ("cache", "shared, control unknown", "default", {}, one_probe("cache-warm", None), UNPROVEN),
+    ("cache", "shared, count never zero", "default", {}, one_probe("cache-other-salt", 16), UNPROVEN),
+    ("cache", "shared, no probes", "default", {}, without_probes, UNPROVEN),
+    ("batching", "alone", "strict", {}, None, KEPT),
+    ("batching", "company", "strict", {}, one_turn(4, requests_in_flight=2), BREACHED),
+    ("batching", "another's server", "strict", {}, unmanaged, UNPROVEN),
+    ("batching", "server's limit higher", "strict", {}, config("scheduler_config", max_num_seqs=256), BREACHED),
+    ("batching", "server's limit unknown", "strict", {}, server(config={}), UNPROVEN),
+    ("batching", "config as text", "strict", {}, server(config={"vllm_config": "text"}), UNPROVEN),
+    ("batching", "invariant", "invariant", {}, every_turn(requests_in_flight=16), KEPT),
+    ("batching", "invariant, too many", "invariant", {}, every_turn(requests_in_flight=17), BREACHED),
+    ("batching", "invariant, switched off", "invariant", {}, config("vllm_env", VLLM_BATCH_INVARIANT=False), BREACHED),
+    ("batching", "invariant, switch unknown", "invariant", {}, config("vllm_env", VLLM_BATCH_INVARIANT=None), UNPROVEN),
+    (
+        "batching",
+        "invariant, FlashAttention",
+        "invariant",
+        {},
+        server(log={"attention_backend": "FLASH_ATTN"}),
+        BREACHED,
+    ),
+    ("batching", "invariant, backend unknown", "invariant", {}, server(log={}), UNPROVEN),
+    ("batching", "free", "default", {}, every_turn(requests_in_flight=9), NOT_PROMISED),
+    ("sampling", "the contract's", "strict", {}, None, KEPT),
+    ("sampling", "another temperature", "strict", {}, one_turn(4, request={"temperature": 1.0}), BREACHED),
+    ("sampling", "fields missing", "strict", {}, every_turn(request={}), BREACHED),
+    (
+        "sampling",
+        "another seed",
+        "strict",
+        {},
+        lambda facts, turns: (facts, made.each(turns, request={**turns[3].request, "seed": 5})),
+        BREACHED,
+    ),
+    ("sampling", "the model's defaults", "strict", {}, config("model_config", generation_config="auto"), BREACHED),
+    ("sampling", "defaults unknown", "strict", {}, server(config={}), UNPROVEN),
+    ("engine", "as asked", "strict", {}, None, KEPT),
+    ("engine", "too old", "strict", {}, server(version="0.24.0"), BREACHED),
+    ("engine", "no version", "strict", {}, server(version=None), UNPROVEN),
+    ("engine", "version is no version", "strict", {}, server(version="main"), UNPROVEN),
+    ("engine", "a pre-release in range", "strict", {}, server(version="0.32.1rc1"), KEPT),
+    ("engine", "another length", "strict", {}, config("model_config", max_model_len=4096), BREACHED),
+    ("engine", "another kv dtype", "strict", {}, config("cache_config", cache_dtype="fp8"), BREACHED),
+    ("engine", "dtype as asked", "strict", BFLOAT, None, KEPT),
+    ("engine", "another dtype", "strict", BFLOAT, config("model_config", dtype="torch.float16"), BREACHED),
+    ("engine", "not eager", "strict", EAGER, None, BREACHED),
+    (
+        "engine",
+        "another quantization",
+        "strict",
+        {"engine__quantization": "fp8"},
+        config("model_config", quantization=None),
+        BREACHED,
+    ),
+    ("engine", "no config", "strict", {}, server(config={}), UNPROVEN),
+    ("engine", "backend as asked", "strict", TRITON, None, KEPT),
+    ("engine", "another backend", "strict", TRITON, server(log={"attention_backend": "FLASH_ATTN"}), BREACHED),
+    ("engine", "backend not logged", "strict", TRITON, server(log={}), UNPROVEN),
+    ("engine", "two fingerprints", "strict", {}, one_turn(4, response={"system_fingerprint": "other"}), BREACHED),
+    ("engine", "a response without fingerprint", "strict", {}, one_turn(4, response={}), UNPROVEN),
+    ("model", "any, hashed", "strict", {}, None, KEPT),
+    ("model", "the one asked", "strict", PINNED, None, KEPT),
+    ("model", "another one", "strict", PINNED, model_digest("sha256:" + "9" * 64), BREACHED),
+    ("model", "not hashed", "strict", {}, model_digest("unknown"), UNPROVEN),
+    ("model", "another name answered", "strict", {}, one_turn(4, response={"model": "other"}), BREACHED),
+    ("boot", "one", "strict", {}, None, KEPT),
+    ("boot", "two", "strict", {}, second_boot, BREACHED),
+    ("boot", "two, any accepted", "default", {}, second_boot, UNPROVEN),
+    ("boot", "another's server", "strict", {}, unmanaged, UNPROVEN),
+    ("boot", "fewer answered than sent", "strict", {}, end(6), BREACHED),
+    ("boot", "more answered than recorded", "strict", {}, end(8), UNPROVEN),
+    ("boot", "no counter", "strict", {}, end(request_success=None), UNPROVEN),
+    ("tools", "equal", "strict", {}, None, KEPT),
+    ("tools", "another result", "strict", {}, call_of(result="other"), BREACHED),
+    ("tools", "another effect", "strict", {}, call_of(world_patch=({"op": "remove", "path": "/x"},)), BREACHED),
+    ("tools", "another state, another result", "strict", {}, call_of(state_digest="s", result="other"), KEPT),
+    ("tools", "an id of the server's", "strict", {}, call_of(call_id="chatcmpl-tool-1"), BREACHED),
+    ("tools", "out of order", "strict", {}, call_of(call=1), BREACHED),
+    ("tools", "no call at all", "strict", {}, without_calls, UNPROVEN),
+    ("tools", "nothing called twice", "strict", ONE_REPEAT, None, UNPROVEN),
+    ("prompts", "rendered alike", "strict", {}, None, KEPT),
+    ("prompts", "rendered otherwise", "strict", {}, one_turn(5, prompt_added=(1, 2)), BREACHED),
+    ("prompts", "not continuous, not promised", "strict", {}, every_turn(is_continuous=False), KEPT),
+    ("prompts", "continuous", "strict", CONTINUOUS, None, KEPT),
+    ("prompts", "not continuous", "strict", CONTINUOUS, one_turn(4, is_continuous=False), BREACHED),
+    ("prompts", "no later turn", "strict", CONTINUOUS, every_turn(is_continuous=None), UNPROVEN),
+    ("repeats", "agree", "strict", {}, None, KEPT),
+    ("repeats", "differ", "strict", {}, diverged, BREACHED),
+    ("repeats", "differ below the level", "strict", {"repeats__level": "calls"}, diverged, KEPT),
+    ("repeats", "one is missing", "strict", {}, one_repeat_missing, UNPROVEN),
+    ("repeats", "only one", "strict", ONE_REPEAT, None, UNPROVEN),
+    ("repeats", "differ, only measured", "strict", MEASURED, diverged, NOT_PROMISED),
+]
+
+
+@pytest.mark.parametrize(
+    ("clause", "name", "fields", "change", "verdict"),
+    [(clause, name, fields, change, verdict) for clause, _, name, fields, change, verdict in TABLE],
+    ids=[f"{clause}: {words}" for clause, words, *_ in TABLE],
+)
+def test_a_clause_is_judged_by_what_was_measured(
+    clause: str, name: str, fields: dict[str, Any], change: Change | None, verdict: ClauseVerdict
+) -> None:
+    assert verdict_of(clause, made.contract(name, **fields), change) is verdict
+
+
+@pytest.mark.parametrize("name", ["strict", "isolated", "invariant", "default"])
+@pytest.mark.parametrize("clause", CLAUSES)
+@pytest.mark.parametrize("change", [without_turns, without_boot], ids=["no turn", "no boot"])
+def test_without_records_no_clause_is_kept(name: str, clause: str, change: Change) -> None:
+    assert verdict_of(clause, made.contract(name), change) in (UNPROVEN, BREACHED)
+
+
+@pytest.mark.parametrize("clause", CLAUSES)
+def test_an_episode_that_went_past_the_recorder_leaves_every_clause_open(clause: str) -> None:
+    def silent(facts: RunFacts, turns: list[Turn]) -> Recorded:
+        extra = made.episode(made.plan(7, task="other"), turns=0)
+        return replace(facts, episodes=(*facts.episodes, extra)), turns
+
+    assert verdict_of(clause, made.contract(), silent) is UNPROVEN
+
+
+@pytest.mark.parametrize("name", ["strict", "isolated", "invariant", "default"])
+def test_every_clause_has_evidence_in_the_contracts_order(name: str) -> None:
+    facts, turns = made.kept_run(made.contract(name))
+    rows = audit_run(facts, turns)
+    assert list(dict.fromkeys(row.clause for row in rows)) == list(CLAUSES)
+    assert all(row.run_id == made.RUN and row.fact and row.expected and row.observed for row in rows)
+
+
+def test_evidence_names_the_turns_that_broke_a_clause() -> None:
+    facts, turns = one_turn(4, cached_tokens=16)(*made.kept_run(made.contract()))
+    breached = [row for row in audit_run(facts, turns) if row.verdict is BREACHED]
+    assert [row.detail["turns"] for row in breached] == ["run-1/00000 turn 1: 16"]

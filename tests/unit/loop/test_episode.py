@@ -1,0 +1,296 @@
+"""One attempt end to end on a stand-in server: how it ends, what is stored of it, whoever wrote the graph."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import run_records as made
+from fake_vllm import Call, FakeConfig, FakeVllm, Faults, Reply, Script
+
+from agenteval.agent import EpisodeContext, GraphFactory, build_graph
+from agenteval.cli.progress import RunProgress
+from agenteval.client import Gate, open_connection
+from agenteval.errors import AgentevalError, InputError, RequestContradictsContractError
+from agenteval.loop import StopSwitch
+from agenteval.loop import run as run_module
+from agenteval.loop.episode import Attempt, BootSession, EpisodeSetting, run_episode, server_died
+from agenteval.loop.probes import PROBES, run_probes
+from agenteval.records import Episode, EpisodeStatus, StopReason, Turn
+
+FINISH = Reply(calls=[Call("finish", {"answer": "42"})])
+LOOK = Reply(calls=[Call("look", {"id": 7})])
+
+
+class Records:
+    """A writer that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.kept: list[Any] = []
+
+    def append(self, record: Any) -> Callable[[], None]:
+        self.kept.append(record)
+        return lambda: None
+
+    @property
+    def turns(self) -> list[Turn]:
+        return [record for record in self.kept if isinstance(record, Turn)]
+
+
+@contextmanager
+def boot_on(server: FakeVllm) -> Iterator[BootSession]:
+    connection = open_connection(1)
+    facts = SimpleNamespace(cache_config={"block_size": str(server.config.block_size)})
+    stand_in = SimpleNamespace(
+        base_url=server.base_url, api_key="none", facts=facts, is_alive=lambda: not server.is_dead
+    )
+    try:
+        yield BootSession(
+            boot_id=made.BOOT,
+            server=cast(Any, stand_in),
+            model_name="fake",
+            gate=Gate(1),
+            connection=connection,
+        )
+    finally:
+        connection.close()
+
+
+def attempt(
+    replies: list[Reply], factory: GraphFactory = build_graph, **config: Any
+) -> tuple[Attempt | AgentevalError, Records, FakeVllm]:
+    """One episode on a server of its own, and what was stored of it."""
+    records, stop = Records(), StopSwitch()
+    with FakeVllm(FakeConfig(script=(Script("", replies),), **config)) as server, boot_on(server) as boot:
+        setting = EpisodeSetting(
+            contract=made.contract(), agent=made.SETTINGS, factory=factory, writer=cast(Any, records), stop=stop
+        )
+        try:
+            return run_episode(made.plan(), made.VARIANT, setting, boot), records, server
+        except AgentevalError as error:
+            return error, records, server
+
+
+def ended(*args: Any, **fields: Any) -> Episode:
+    result, records, _ = attempt(*args, **fields)
+    assert isinstance(result, Attempt), result
+    assert records.kept[-1] == result.episode
+    return result.episode
+
+
+def test_a_finished_episode_is_stored_turn_by_turn_and_then_whole() -> None:
+    result, records, _ = attempt([LOOK, FINISH])
+    assert isinstance(result, Attempt)
+    assert [type(record).__name__ for record in records.kept] == ["Turn", "Turn", "Episode"]
+    assert (result.episode.answer, result.episode.turns) == ("42", 2)
+    assert [[call.tool for call in turn.tool_calls] for turn in records.turns] == [["look"], ["finish"]]
+
+
+def raises(error: BaseException) -> GraphFactory:
+    """A graph that asks once, then raises."""
+
+    def factory(context: EpisodeContext) -> Any:
+        def invoke(state: Any, config: Any) -> Any:
+            ask(context)
+            raise error
+
+        return SimpleNamespace(invoke=invoke)
+
+    return factory
+
+
+def swallows(times: int) -> GraphFactory:
+    """A graph that asks several times, ignores every error, and answers whatever happens."""
+
+    def factory(context: EpisodeContext) -> Any:
+        def invoke(state: Any, config: Any) -> Any:
+            for _ in range(times):
+                try:
+                    ask(context)
+                except Exception:
+                    continue
+            return {"messages": [{"role": "assistant", "content": "All is well."}]}
+
+        return SimpleNamespace(invoke=invoke)
+
+    return factory
+
+
+def contradicts(context: EpisodeContext) -> Any:
+    """A graph whose second request asks for another temperature."""
+
+    def invoke(state: Any, config: Any) -> Any:
+        ask(context)
+        ask(context, temperature=1.0)
+
+    return SimpleNamespace(invoke=invoke)
+
+
+def ask(context: EpisodeContext, **fields: Any) -> None:
+    body = {"messages": context.messages(), **fields}
+    context.http_client.post(f"{context.base_url}/chat/completions", json=body).raise_for_status()
+
+
+@pytest.mark.parametrize("error", [ValueError("no such key"), SystemExit(3), RecursionError("deep")])
+def test_a_graph_that_raises_is_not_run_and_its_turns_are_kept(error: BaseException) -> None:
+    result, records, _ = attempt([Reply(text="hm")], raises(error))
+    assert isinstance(result, Attempt)
+    episode = result.episode
+    assert (episode.status, episode.stop_reason) == (EpisodeStatus.NOT_RUN, StopReason.AGENT)
+    assert episode.message is not None
+    assert episode.message.endswith("Mend the graph, then run again.")
+    assert type(error).__name__ in episode.message
+    assert (len(records.turns), episode.turns, result.grades, result.passed) == (1, 1, (), None)
+
+
+def test_a_factory_that_raises_is_not_run() -> None:
+    def factory(_context: EpisodeContext) -> Any:
+        raise KeyError("model")
+
+    assert ended([], factory).stop_reason is StopReason.AGENT
+
+
+def test_a_graph_that_swallows_an_error_of_the_server_is_still_not_run() -> None:
+    episode = ended([Reply(text="hm")], swallows(3), faults=Faults(error_on=frozenset({2})))
+    assert (episode.status, episode.stop_reason) == (EpisodeStatus.NOT_RUN, StopReason.SERVER)
+    assert episode.answer is None
+
+
+def test_a_graph_that_swallows_the_end_is_ended_all_the_same() -> None:
+    result, records, server = attempt([Reply(text="hm")], swallows(9))
+    assert isinstance(result, Attempt)
+    assert (result.episode.stop_reason, result.episode.answer) == (StopReason.MAX_TURNS, None)
+    assert len(server.requests) == len(records.turns) == made.VARIANT.max_turns
+
+
+def test_a_contradiction_ends_the_run_and_keeps_the_turn_before() -> None:
+    result, records, _ = attempt([Reply(text="hm")], contradicts)
+    assert isinstance(result, RequestContradictsContractError)
+    assert [turn.turn for turn in records.turns] == [0]
+
+
+def test_a_swallowed_contradiction_ends_the_run_too() -> None:
+    def factory(context: EpisodeContext) -> Any:
+        def invoke(state: Any, config: Any) -> Any:
+            with pytest.raises(RequestContradictsContractError):
+                ask(context, n=3)
+            return {"messages": [{"role": "assistant", "content": "fine"}]}
+
+        return SimpleNamespace(invoke=invoke)
+
+    assert isinstance(attempt([], factory)[0], RequestContradictsContractError)
+
+
+def test_a_full_context_is_an_end_like_another() -> None:
+    assert ended([LOOK], max_model_len=300).stop_reason is StopReason.CONTEXT_FULL
+
+
+def test_asked_twice_an_agent_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "FORCED_WAIT_S", 0.1)
+    hangs, goes_on, stop = threading.Event(), threading.Event(), StopSwitch()
+
+    def factory(_context: EpisodeContext) -> Any:
+        hangs.set()
+        goes_on.wait(30)
+        raise TimeoutError
+
+    def ask_twice() -> None:
+        hangs.wait(30)
+        stop.ask()
+        stop.ask()
+
+    asker = threading.Thread(target=ask_twice)
+    asker.start()
+    with FakeVllm() as server, boot_on(server) as boot:
+        setting = EpisodeSetting(
+            contract=made.contract(), agent=made.SETTINGS, factory=factory, writer=cast(Any, Records()), stop=stop
+        )
+        plans, variants = [made.plan(0), made.plan(1)], {("task", "base"): made.VARIANT}
+        workers = run_module._run_on_boot(plans, variants, setting, boot, RunProgress(is_quiet=True))
+        assert (workers.finished, workers.left()) == (0, plans[1:])
+        goes_on.set()
+        asker.join()
+
+
+def test_after_a_stop_nothing_is_asked() -> None:
+    records, stop = Records(), StopSwitch()
+    stop.ask()
+    with FakeVllm() as server, boot_on(server) as boot:
+        setting = EpisodeSetting(
+            contract=made.contract(), agent=made.SETTINGS, factory=build_graph, writer=cast(Any, records), stop=stop
+        )
+        episode = run_episode(made.plan(), made.VARIANT, setting, boot).episode
+        assert server.requests == []
+    assert (episode.status, episode.stop_reason) == (EpisodeStatus.NOT_RUN, StopReason.STOPPED)
+
+
+@pytest.mark.parametrize(
+    ("stop_reason", "alive", "healthy", "died"),
+    [
+        pytest.param(StopReason.SERVER, True, True, False, id="one bad answer"),
+        pytest.param(StopReason.SERVER, True, False, True, id="unhealthy: its engine has died"),
+        pytest.param(StopReason.SERVER, False, True, True, id="the process has gone"),
+        pytest.param(StopReason.AGENT, False, True, False, id="the agent's own fault"),
+    ],
+)
+def test_a_server_has_died_when_it_no_longer_says_it_is_healthy(
+    stop_reason: StopReason, alive: bool, healthy: bool, died: bool
+) -> None:
+    episode = replace(made.episode(made.plan()), status=EpisodeStatus.NOT_RUN, stop_reason=stop_reason)
+    with FakeVllm(FakeConfig(faults=Faults(unhealthy=not healthy))) as server, boot_on(server) as boot:
+        boot.server.is_alive = lambda: alive  # type: ignore[method-assign]
+        assert server_died(Attempt(episode=episode, grades=(), passed=None), boot) is died
+
+
+def test_a_server_that_does_not_listen_has_died() -> None:
+    with FakeVllm() as server:
+        pass
+    episode = replace(made.episode(made.plan()), status=EpisodeStatus.NOT_RUN, stop_reason=StopReason.SERVER)
+    with boot_on(server) as boot:
+        assert server_died(Attempt(episode=episode, grades=(), passed=None), boot)
+
+
+def probe(name: str = "strict", config: FakeConfig | None = None, **fields: Any) -> tuple[list[Turn], FakeVllm]:
+    records = Records()
+    with FakeVllm(config) as server, boot_on(server) as boot:
+        run_probes(made.RUN, made.contract(name, **fields), boot, records.append, lambda: None)
+        return records.turns, server
+
+
+def test_probes_show_what_a_cache_shares() -> None:
+    turns, _ = probe("isolated")
+    assert [turn.episode_id.rpartition("/")[2] for turn in turns] == list(PROBES)
+    cold, warm, other = (turn.cached_tokens for turn in turns)
+    assert (cold, other) == (0, 0)
+    assert warm
+
+
+def test_probes_show_that_a_cache_is_off() -> None:
+    turns, _ = probe("strict", FakeConfig(prefix_caching=False))
+    assert [turn.cached_tokens for turn in turns] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("block_size", [16, 64, 128])
+def test_probes_fill_a_block_of_any_size(block_size: int) -> None:
+    turns, _ = probe("isolated", FakeConfig(block_size=block_size))
+    assert turns[1].cached_tokens
+
+
+def test_probes_ask_for_no_fewer_tokens_than_the_contract_allows() -> None:
+    _, server = probe(sampling__min_tokens=5)
+    assert {request["max_completion_tokens"] for request in server.requests} == {5}
+
+
+def test_a_probe_that_does_not_fit_says_what_to_change() -> None:
+    with pytest.raises(InputError, match=r"Raise engine\.max_model_len in the contract\.$"):
+        probe(config=FakeConfig(max_model_len=32))
+
+
+def test_nothing_of_an_episode_reaches_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    attempt([LOOK, FINISH])
+    assert capsys.readouterr().out == ""
