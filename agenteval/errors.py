@@ -106,6 +106,17 @@ class ServerDiedError(ServerError):
         )
 
 
+class ServerUnreachableError(ServerError):
+    """Nothing that someone else runs answers at the given address."""
+
+    def __init__(self, *, base_url: str, reason: str) -> None:
+        self.base_url, self.reason = base_url, reason
+        super().__init__(
+            f"No server answers at {base_url}: {reason}. Start it, correct --base-url, or leave --base-url out to have "
+            "one started."
+        )
+
+
 class ServerRefusedError(ServerError):
     """The server answered with a status that is not a completion."""
 

@@ -41,3 +41,8 @@ def get(name: str) -> structlog.typing.FilteringBoundLogger:
     """A logger that carries its module's name."""
     logger: structlog.typing.FilteringBoundLogger = structlog.get_logger().bind(logger=name)
     return logger
+
+
+def printable(text: str) -> str:
+    """Text on one line without control characters: what a model or a server wrote must not steer the terminal."""
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)

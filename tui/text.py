@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NewType
 
+from agenteval.log import printable
+
 Shown = NewType("Shown", str)
 """Text that has been through `visible` or that this program wrote itself; printable, one line unless said."""
 
@@ -47,7 +49,7 @@ def visible(text: str, limit: int | None = None) -> Shown:
 def _visible_character(character: str) -> str:
     if character == "\\":
         return "\\\\"
-    return character if character.isprintable() else repr(character)[1:-1]
+    return printable(character)
 
 
 def visible_tail(text: str, limit: int) -> Shown:

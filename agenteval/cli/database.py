@@ -6,13 +6,15 @@ import argparse
 import csv
 import io
 import json
+import math
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from agenteval.cli.common import emit, table
 from agenteval.errors import InputError, UnknownNameError
-from agenteval.report import exit_code, printable, summarize, summary_json, summary_text
+from agenteval.log import printable
+from agenteval.report import exit_code, summarize, summary_json, summary_text
 from agenteval.store import QueryResult, RunReader, list_runs, run_query
 
 _CELL = 100
@@ -66,7 +68,7 @@ def query(arguments: argparse.Namespace) -> int:
     result = run_query(arguments.db, arguments.query)
     if arguments.json:
         rows = [dict(zip(result.columns, row, strict=True)) for row in result.rows]
-        emit(json.dumps(rows, default=_json_value, indent=2))
+        emit(json.dumps(_without_nan(rows), default=_json_value, indent=2))
     elif arguments.csv:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
@@ -101,6 +103,15 @@ def _result_table(result: QueryResult) -> str:
 def _cell(value: Any) -> str:
     text = "" if value is None else printable(str(value))
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
+
+
+def _without_nan(value: Any) -> Any:
+    """NaN and infinities, which SQL has and JSON lacks, as null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    return [_without_nan(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _json_value(value: Any) -> Any:

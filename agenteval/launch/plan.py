@@ -47,7 +47,7 @@ def plan_launch(contract: Contract, model: Model, facts: EngineFacts) -> LaunchP
     Raises:
         UnsupportedClauseError: If the engine or the machine cannot honour a field.
     """
-    reasons = unsupported(contract, facts)
+    reasons = [*unsupported(contract, facts), *_model_reasons(contract, model)]
     argv = (*_arguments(contract, model, facts), *contract.engine.extra_args)
     unknown = [argument for argument in _flags(argv) if argument not in facts.flags]
     reasons += [f"engine: vLLM {facts.vllm_version} has no option {flag}" for flag in unknown]
@@ -59,6 +59,15 @@ def plan_launch(contract: Contract, model: Model, facts: EngineFacts) -> LaunchP
 def unsupported(contract: Contract, facts: EngineFacts) -> list[str]:
     """Why this engine on this machine cannot keep the contract, one clause a line; empty where it can."""
     return [*_engine_reasons(contract, facts), *_batching_reasons(contract, facts)]
+
+
+def _model_reasons(contract: Contract, model: Model) -> Iterator[str]:
+    """Agents call tools, and vLLM reads a model's calls only with the parser for the way in which it writes them."""
+    if model.tool_call_parser is None and "--tool-call-parser" not in _flags(contract.engine.extra_args):
+        yield (
+            f"engine: no tool-call parser is known for {model.name}; name vLLM's in engine.extra_args: "
+            "[--enable-auto-tool-choice, --tool-call-parser, NAME]"
+        )
 
 
 def _engine_reasons(contract: Contract, facts: EngineFacts) -> Iterator[str]:
@@ -232,4 +241,4 @@ _CLAUSE_FLAGS = frozenset(
 _SPECULATIVE_FLAGS = frozenset({"--speculative-config", "--spec-method", "--spec-model", "--spec-tokens"})
 _OUTER_CACHE_FLAGS = frozenset({"--kv-transfer-config", "--kv-offloading-size", "--kv-offloading-backend"})
 _SHORT_FLAG = re.compile(r"-[A-Za-z]")
-_FIXED_VARIABLES = frozenset({"VLLM_API_KEY", "VLLM_BATCH_INVARIANT", "VLLM_SERVER_DEV_MODE", "VLLM_CPU_KVCACHE_SPACE"})
+_FIXED_VARIABLES = frozenset({"VLLM_BATCH_INVARIANT", "VLLM_SERVER_DEV_MODE", "VLLM_CPU_KVCACHE_SPACE"})

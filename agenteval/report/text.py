@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agenteval.compare import ORDER
+from agenteval.log import printable
 from agenteval.records import ClauseVerdict, Divergence, Evidence, Verdict
 from agenteval.report.summary import RunSummary
 
@@ -77,11 +78,6 @@ def summary_json(summary: RunSummary) -> dict[str, Any]:
             for clause, verdict in summary.clauses.items()
         },
     }
-
-
-def printable(text: str) -> str:
-    """Text on one line without control characters: what a model or a server wrote must not steer the terminal."""
-    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 
 def exit_code(summary: RunSummary) -> int:

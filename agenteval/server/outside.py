@@ -6,7 +6,7 @@ import os
 
 import httpx
 
-from agenteval.errors import InputError, ServerDiedError
+from agenteval.errors import InputError, ServerUnreachableError
 from agenteval.server.reading import ServerFacts, read_facts, read_metrics
 
 
@@ -23,7 +23,7 @@ class OutsideServer:
             model: The served name to use; None uses the only one it serves.
 
         Raises:
-            ServerDiedError: If it does not answer.
+            ServerUnreachableError: If it does not answer.
             InputError: If it does not serve the model, or serves several and none was named.
         """
         self.base_url = base_url.rstrip("/").removesuffix("/v1")
@@ -31,7 +31,7 @@ class OutsideServer:
         try:
             httpx.get(f"{self.base_url}/health", timeout=10.0, trust_env=False)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise ServerDiedError(base_url=base_url, reason=str(error) or type(error).__name__) from error
+            raise ServerUnreachableError(base_url=base_url, reason=str(error) or type(error).__name__) from error
         self.facts: ServerFacts = read_facts(self.base_url, api_key=self.api_key, log_text="")
         served = self.facts.served_models
         if model is None and len(served) != 1:

@@ -329,3 +329,11 @@ def test_no_field_has_a_default(tmp_path: Path) -> None:
 def test_a_contract_is_a_mapping(tmp_path: Path, text: str) -> None:
     ((_, _, key, message),) = problems_of(write(tmp_path, text))
     assert (key, message) == ("", "a contract is a mapping of clauses")
+
+
+@pytest.mark.parametrize("name", ["HF_TOKEN", "VLLM_API_KEY", "AWS_SECRET_ACCESS_KEY"])
+def test_a_contract_may_hold_no_secret(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "secret.yaml"
+    file.write_text(f"extends: strict\nname: secret\nengine: {{env: {{{name}: abc}}}}\n")
+    with pytest.raises(FileProblemsError, match=f"{name}: a contract is stored with every run"):
+        load_contract(str(file))

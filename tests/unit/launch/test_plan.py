@@ -104,9 +104,15 @@ def test_command_shows_what_a_person_would_type() -> None:
     assert " python -m vllm.entrypoints.openai.api_server --model " in command
 
 
-def test_no_tool_parser_means_no_tool_choice_flags() -> None:
-    plan = plan_launch(contract(), dataclasses.replace(MODEL, tool_call_parser=None), CPU)
-    assert "--enable-auto-tool-choice" not in plan.argv
+def test_a_model_without_a_known_tool_parser_is_refused_before_the_start() -> None:
+    with pytest.raises(UnsupportedClauseError, match="no tool-call parser is known"):
+        plan_launch(contract(), dataclasses.replace(MODEL, tool_call_parser=None), CPU)
+
+
+def test_a_contract_can_name_the_tool_parser_of_an_unknown_model() -> None:
+    wanted = contract(engine={"extra_args": ["--enable-auto-tool-choice", "--tool-call-parser", "llama3_json"]})
+    plan = plan_launch(wanted, dataclasses.replace(MODEL, tool_call_parser=None), CPU)
+    assert plan.argv[-3:] == ("--enable-auto-tool-choice", "--tool-call-parser", "llama3_json")
 
 
 def test_every_reason_is_given_at_once() -> None:
@@ -159,7 +165,7 @@ def test_a_second_cache_is_accepted_where_the_cache_is_shared() -> None:
     assert "--kv-transfer-config" in plan_launch(wanted, MODEL, H200).argv
 
 
-@pytest.mark.parametrize("name", ["VLLM_BATCH_INVARIANT", "VLLM_API_KEY", "VLLM_SERVER_DEV_MODE"])
+@pytest.mark.parametrize("name", ["VLLM_BATCH_INVARIANT", "VLLM_CPU_KVCACHE_SPACE", "VLLM_SERVER_DEV_MODE"])
 def test_env_that_a_clause_decides_is_refused(name: str) -> None:
     assert f"env sets {name}" in reasons(contract(engine={"env": {name: "1"}}), CPU)
 
