@@ -1,9 +1,9 @@
 # Two commands: `make run` shows the product on this machine, `make test` checks it.
 
-# What `make run` runs. A CPU takes a first few tasks (about 5 minutes); a GPU takes all.
+# What `make run` runs. A CPU takes a first few tasks (a few minutes); a GPU takes all.
 SUITE ?= tasks/toolsuite
 CONTRACT ?= strict
-ARGS ?= $(if $(filter cpu,$(shell cat .venv/engine 2>/dev/null)),--limit 3)
+ARGS ?= $(if $(filter cpu,$(shell cat .venv/engine 2>/dev/null)),--limit 4)
 
 .PHONY: run _run test quick env clean
 .DEFAULT_GOAL := run

@@ -205,6 +205,8 @@ class ToolCall:
     """Hash of world, clock and call counts before the call."""
     world_patch: tuple[dict[str, Any], ...]
     """JSON Patch from the world before to the world after."""
+    is_repeatable: bool
+    """Whether the mock, asked a second time in the same state, gave the same result and world."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

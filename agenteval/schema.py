@@ -54,6 +54,7 @@ CREATE TABLE tool_calls (
     run_id VARCHAR NOT NULL, episode_id VARCHAR NOT NULL, turn INTEGER NOT NULL, call INTEGER NOT NULL,
     call_id VARCHAR NOT NULL, server_call_id VARCHAR NOT NULL, tool VARCHAR NOT NULL, arguments VARCHAR NOT NULL,
     result VARCHAR NOT NULL, error VARCHAR, state_digest VARCHAR NOT NULL, world_patch JSON NOT NULL,
+    is_repeatable BOOLEAN NOT NULL,
     PRIMARY KEY (episode_id, turn, call)
 );
 CREATE TABLE grades (

@@ -191,6 +191,7 @@ def call(turn: int = 0, place: int = 0, **fields: Any) -> ToolCall:
         error=None,
         state_digest=f"state-{turn}-{place}",
         world_patch=(),
+        is_repeatable=True,
     )
     return replace(made, **fields)
 

@@ -158,6 +158,7 @@ def tool_calls(place: int) -> st.SearchStrategy[ToolCall]:
         error=maybe(TEXT),
         state_digest=TEXT,
         world_patch=st.lists(OBJECTS, max_size=2).map(tuple),
+        is_repeatable=st.booleans(),
     )
 
 

@@ -10,7 +10,10 @@ from agenteval.records import Evidence, Turn
 
 
 class ToolsAuditor:
-    """Rests on every recorded call: its state's hash, its arguments, its result, its id and its place."""
+    """Rests on every recorded call: whether the mock gave the same twice, its state's hash, arguments, result, place.
+
+    Each call is asked twice where it is made; across episodes and repeats, equal calls in equal states are compared.
+    """
 
     clause = "tools"
 
@@ -19,6 +22,7 @@ class ToolsAuditor:
         self._tasks = {episode.plan.episode_id: (episode.plan.task, episode.plan.variant) for episode in facts.episodes}
         self._results: dict[str, str] = {}
         self._calls = self._repeated = 0
+        self._unrepeatable: list[str] = []
         self._unequal: list[str] = []
         self._out_of_place: list[str] = []
 
@@ -27,6 +31,8 @@ class ToolsAuditor:
         for place, call in enumerate(turn.tool_calls):
             self._calls += 1
             where = f"{turn.episode_id} turn {turn.turn} call {place}"
+            if not call.is_repeatable:
+                self._unrepeatable.append(f"{where}: {call.tool}")
             task = self._tasks.get(turn.episode_id, ("", ""))
             key = digest_json([*task, call.state_digest, call.tool, call.arguments])
             result = digest_json([call.result, call.error, list(call.world_patch)])
@@ -37,10 +43,17 @@ class ToolsAuditor:
                 self._out_of_place.append(f"{where}: {call.call_id}")
 
     def conclude(self) -> Iterator[Evidence]:
-        """Equal results, then ids and order."""
+        """Each call asked twice, equal calls compared, then ids and order."""
+        yield self._finding.judged(
+            "each call, asked twice, gave the same result and world",
+            not self._unrepeatable if self._calls else None,
+            expected="always",
+            observed=f"{len(self._unrepeatable)} of {self._calls} calls differ",
+            calls=shown(self._unrepeatable),
+        )
         yield self._finding.judged(
             "equal calls in equal states gave equal results",
-            not self._unequal if self._repeated else None,
+            not self._unequal,
             expected="always",
             observed=f"{len(self._unequal)} of {self._repeated} repeated calls differ; {self._calls} calls in all",
             calls=shown(self._unequal),

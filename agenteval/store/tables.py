@@ -161,6 +161,7 @@ TOOL_CALLS = Table(
         "error": _TEXT,
         "state_digest": _TEXT,
         "world_patch": _TEXT,
+        "is_repeatable": _BOOL,
     },
     json_columns=frozenset({"world_patch"}),
 )

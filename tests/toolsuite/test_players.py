@@ -44,6 +44,7 @@ def play(variant: TaskVariant, script: Script) -> tuple[Episode, list[ToolCall]]
                 error=outcome.error,
                 state_digest=state.digest(),
                 world_patch=world_patch(state, outcome.state),
+                is_repeatable=True,
             )
         )
         state = outcome.state

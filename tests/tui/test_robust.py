@@ -194,6 +194,7 @@ def test_what_a_model_wrote_is_shown_and_never_obeyed(path: Path, size: tuple[in
         error=HOSTILE,
         state_digest="",
         world_patch=({"op": HOSTILE, "path": HOSTILE, "value": HOSTILE},),
+        is_repeatable=True,
     )
     message = {"role": HOSTILE, "content": HOSTILE}
     sides = [

@@ -50,6 +50,7 @@ def call(tool: str, arguments: str = "{}", error: str | None = None) -> ToolCall
         error=error,
         state_digest="",
         world_patch=(),
+        is_repeatable=True,
     )
 
 
