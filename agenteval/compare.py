@@ -1,21 +1,25 @@
 """Where two trajectories first part, at which level, and why; pure over records.
 
 Levels nest: equal logprobs mean equal tokens, equal tokens mean equal calls, and so on. A divergence's level is the
-loosest that differs. Times, waiting and ids never matter.
+loosest that differs. Times, waiting and ids never matter. Whether an episode passed is one of the levels, so what its
+grades come to is said here too; what a check asks is not.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from agenteval.digest import canonical_json
-from agenteval.records import Divergence, Episode, EpisodeStatus, Level, Turn
+from agenteval.records import Divergence, Episode, EpisodePlan, EpisodeStatus, Grade, Level, ToolCall, Turn
 
 ORDER = (Level.LOGPROBS, Level.TOKENS, Level.CALLS, Level.TOOLS, Level.OUTCOME)
 """Strictest first."""
+NEAR_TIE_NATS = 0.1
+"""Below this margin the numeric noise of half precision can swap the two best tokens."""
 _SHOWN_TOKENS = 12
 
 
@@ -43,6 +47,46 @@ def differs_at(divergence: Divergence, level: Level) -> bool:
     return ORDER.index(divergence.level) >= ORDER.index(level)
 
 
+def has_passed(grades: Sequence[Grade]) -> bool | None:
+    """Whether all checks passed; None where one could not be evaluated or there is none."""
+    if not grades or any(grade.passed is None for grade in grades):
+        return None
+    return all(grade.passed for grade in grades)
+
+
+def passed_by_episode(grades: Iterable[Grade]) -> dict[str, bool | None]:
+    """Episode id to whether it passed; an episode without grades is left out.
+
+    Args:
+        grades: In any order.
+    """
+    groups: dict[str, list[Grade]] = {}
+    for grade in grades:
+        groups.setdefault(grade.episode_id, []).append(grade)
+    return {episode_id: has_passed(group) for episode_id, group in groups.items()}
+
+
+def sample_of(plan: EpisodePlan) -> tuple[str, str, int]:
+    """What repeats have in common: task, variant and sample."""
+    return plan.task, plan.variant, plan.sample
+
+
+def compare_stored(
+    stored: Iterable[tuple[Episode, tuple[Turn, ...]]], passed: Mapping[str, bool | None]
+) -> Iterator[Divergence]:
+    """Divergences between a run's repeats; memory holds the repeats of one sample at a time.
+
+    Args:
+        stored: Episodes of one run with their turns, the repeats of a sample together.
+        passed: Episode id to whether it passed, as `passed_by_episode` says.
+    """
+    for _, group in itertools.groupby(stored, key=lambda item: sample_of(item[0].plan)):
+        yield from compare_repeats(
+            Trajectory(episode=episode, turns=turns, passed=passed.get(episode.plan.episode_id))
+            for episode, turns in group
+        )
+
+
 def compare_repeats(trajectories: Iterable[Trajectory]) -> Iterator[Divergence]:
     """Each later repeat of a sample against the first one that was run.
 
@@ -51,9 +95,8 @@ def compare_repeats(trajectories: Iterable[Trajectory]) -> Iterator[Divergence]:
     """
     groups: dict[tuple[str, str, int], list[Trajectory]] = {}
     for trajectory in trajectories:
-        plan = trajectory.episode.plan
         if trajectory.episode.status is EpisodeStatus.FINISHED:
-            groups.setdefault((plan.task, plan.variant, plan.sample), []).append(trajectory)
+            groups.setdefault(sample_of(trajectory.episode.plan), []).append(trajectory)
     for group in groups.values():
         first, *others = sorted(group, key=lambda item: item.episode.plan.repeat)
         for other in others:
@@ -93,11 +136,9 @@ def _level(a: Trajectory, b: Trajectory) -> Level | None:
     views: dict[Level, Callable[[Trajectory], Any]] = {
         Level.OUTCOME: lambda item: item.passed,
         Level.TOOLS: lambda item: [call.tool for turn in item.turns for call in turn.tool_calls],
-        Level.CALLS: lambda item: [
-            (call.tool, canonical_arguments(call.arguments)) for turn in item.turns for call in turn.tool_calls
-        ],
+        Level.CALLS: lambda item: [call_asked(call) for turn in item.turns for call in turn.tool_calls],
         Level.TOKENS: lambda item: [turn.output_ids for turn in item.turns],
-        Level.LOGPROBS: lambda item: [_bits(turn) for turn in item.turns],
+        Level.LOGPROBS: lambda item: [token_rows(turn) for turn in item.turns],
     }
     return next((level for level in reversed(ORDER) if views[level](a) != views[level](b)), None)
 
@@ -118,34 +159,40 @@ def _settle_numbers(value: Any) -> Any:
     return [_settle_numbers(item) for item in value] if isinstance(value, list) else value
 
 
-def _bits(turn: Turn) -> tuple[Any, ...]:
-    return (turn.output_ids, turn.logprobs, turn.runner_up_tokens, turn.runner_up_logprobs)
-
-
 def _place(a: Sequence[Turn], b: Sequence[Turn], level: Level) -> Place:
     """Where they first differ: a turn's prompt, its tokens (its logprobs where no token differs), or its tools."""
     for index, (left, right) in enumerate(zip(a, b, strict=False)):
         if _prompt(left) != _prompt(right):
             return Place(turn=index, part="prompt")
-        rows = [_rows(turn, with_logprobs=level is Level.LOGPROBS) for turn in (left, right)]
-        if rows[0] != rows[1]:
-            return Place(turn=index, part="output", token=_first_difference(*rows))
+        token = first_difference(left.output_ids, right.output_ids)
+        if token is None and level is Level.LOGPROBS:
+            token = first_difference(token_rows(left), token_rows(right))
+        if token is not None:
+            return Place(turn=index, part="output", token=token)
         if _did(left) != _did(right):
             return Place(turn=index, part="tools")
     return Place(turn=min(len(a), len(b)), part="end")
 
 
-def _rows(turn: Turn, *, with_logprobs: bool) -> list[tuple[Any, ...]]:
-    """What stands at each token of a turn's output."""
-    columns: list[Sequence[Any]] = [turn.output_ids]
-    if with_logprobs:
-        columns += [turn.logprobs, turn.runner_up_tokens, turn.runner_up_logprobs]
+def token_rows(turn: Turn) -> list[tuple[int, float, str | None, float | None]]:
+    """What stands at each token of a turn's output: its id and logprob, the runner-up's text and logprob."""
+    columns = (turn.output_ids, turn.logprobs, turn.runner_up_tokens, turn.runner_up_logprobs)
     return list(zip(*columns, strict=True))
 
 
-def _did(turn: Turn) -> list[tuple[str, str, str, str | None]]:
+def call_asked(call: ToolCall) -> tuple[str, str]:
+    """What a tool was asked: its name and its arguments in their one form."""
+    return call.tool, canonical_arguments(call.arguments)
+
+
+def call_answered(call: ToolCall) -> tuple[str, str | None]:
+    """What a tool gave back, and why it refused or failed."""
+    return call.result, call.error
+
+
+def _did(turn: Turn) -> list[tuple[tuple[str, str], tuple[str, str | None]]]:
     """What the tools of a turn were asked and gave back."""
-    return [(call.tool, canonical_arguments(call.arguments), call.result, call.error) for call in turn.tool_calls]
+    return [(call_asked(call), call_answered(call)) for call in turn.tool_calls]
 
 
 def _prompt(turn: Turn) -> tuple[int, tuple[int, ...]]:
@@ -153,10 +200,25 @@ def _prompt(turn: Turn) -> tuple[int, tuple[int, ...]]:
     return turn.prompt_kept, turn.prompt_added
 
 
-def _first_difference(a: Sequence[Any], b: Sequence[Any]) -> int:
-    """Place of the first item that differs; the shorter length where one begins the other."""
+def full_prompts(turns: Sequence[Turn]) -> list[tuple[int, ...]]:
+    """Each turn's whole prompt, from what each adds to the one before.
+
+    Args:
+        turns: One episode's, from its first, in order.
+    """
+    prompts: list[tuple[int, ...]] = []
+    before: tuple[int, ...] = ()
+    for turn in turns:
+        prompts.append(before[: turn.prompt_kept] + turn.prompt_added)
+        before = prompts[-1] + turn.output_ids
+    return prompts
+
+
+def first_difference(a: Sequence[Any], b: Sequence[Any]) -> int | None:
+    """Place of the first item that differs; the shorter length where one begins the other, None where equal."""
     length = min(len(a), len(b))
-    return next((place for place in range(length) if a[place] != b[place]), length)
+    place = next((place for place in range(length) if a[place] != b[place]), length)
+    return None if place == len(a) == len(b) else place
 
 
 def _text(turns: Sequence[Turn], place: Place) -> str:
@@ -167,16 +229,20 @@ def _text(turns: Sequence[Turn], place: Place) -> str:
     if place.part == "prompt":
         return "(the prompt differs)"
     if place.token is None:
-        return "; ".join(f"{tool}: {result}" for tool, _, result, _ in _did(turn)) or "(no tool call)"
+        return "; ".join(f"{call.tool}: {call.result}" for call in turn.tool_calls) or "(no tool call)"
     return "".join(turn.output_tokens[place.token : place.token + _SHOWN_TOKENS]) or "(the output has ended)"
 
 
 def _margin(turns: Sequence[Turn], place: Place) -> float | None:
-    if place.token is None or place.token >= len(turns[place.turn].logprobs):
+    return None if place.token is None else margin_at(turns[place.turn], place.token)
+
+
+def margin_at(turn: Turn, token: int) -> float | None:
+    """Logprob of the chosen token less the runner-up's, in nats; None where the output has ended or has no rival."""
+    if token >= len(turn.logprobs):
         return None
-    turn = turns[place.turn]
-    rival = turn.runner_up_logprobs[place.token]
-    return None if rival is None else turn.logprobs[place.token] - rival
+    rival = turn.runner_up_logprobs[token]
+    return None if rival is None else turn.logprobs[token] - rival
 
 
 def _cause(a: Trajectory, b: Trajectory, place: Place) -> str:

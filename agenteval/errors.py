@@ -1,4 +1,7 @@
-"""The whole error tree: what happened, the offending value, and what to do.
+"""The error tree: what happened, the offending value, and what to do.
+
+Packages that raise more kinds of their own hang them below these: `models.errors` under `ModelError`, and two where an
+episode or a run ends early (`client.recorder`, `loop.stop`).
 
 Every class here ends a command with exit status 2. A breached contract or a diverged episode is a result, not an
 error, and has no class. Knows nothing of the other modules.
@@ -54,7 +57,7 @@ class UnknownNameError(InputError):
     def __init__(self, *, what: str, name: str, known: Sequence[str], advice: str) -> None:
         self.what, self.name, self.known = what, name, tuple(known)
         shown = ", ".join(self.known) if self.known else "none"
-        super().__init__(f"There is no {what} {name!r}. Known: {shown}. {advice}")
+        super().__init__(f"There is no {what} {name!r}. Known: {shown}. {advice.strip() or 'Name one of these.'}")
 
 
 class UnsupportedClauseError(InputError):
@@ -120,12 +123,16 @@ class ServerUnreachableError(ServerError):
 class ServerRefusedError(ServerError):
     """The server answered with a status that is not a completion."""
 
-    def __init__(self, *, status: int, body: str) -> None:
+    def __init__(self, *, status: int, body: str, advice: str | None = None) -> None:
         self.status, self.body = status, body
-        super().__init__(
-            f"The server answered {status}: {body[:500]}. The episode was not run; if this repeats, compare the "
-            "request stored for its last turn with what this engine version accepts."
-        )
+        if status in (401, 403):
+            advice = "Set AGENTEVAL_API_KEY to a key that the server takes, then run again."
+        elif advice is None:
+            advice = (
+                "The episode was not run; if this repeats, compare the request stored for its last turn with what this "
+                "engine version accepts."
+            )
+        super().__init__(f"The server answered {status}: {body[:500]}. {advice}")
 
 
 class MalformedResponseError(ServerError):
@@ -134,8 +141,8 @@ class MalformedResponseError(ServerError):
     def __init__(self, *, field: str, reason: str) -> None:
         self.field, self.reason = field, reason
         super().__init__(
-            f"The server's response has no usable {field!r}: {reason}. agenteval reads vLLM 0.25 to 0.33; check the "
-            "engine's version with `agenteval contracts show NAME`."
+            f"The server's response has no usable {field!r}: {reason}. agenteval reads vLLM 0.25 to 0.33; see which "
+            "version answered with: agenteval sql \"select base_url, facts->>'version' from boots\""
         )
 
 
@@ -184,9 +191,9 @@ class StoreUnwritableError(StoreError):
 class StoreUnreadableError(StoreError):
     """The file is missing, damaged, or no agenteval database."""
 
-    def __init__(self, *, path: Path, reason: str) -> None:
+    def __init__(self, *, path: Path, reason: str, advice: str = "Name the database of your runs with --db.") -> None:
         self.path, self.reason = path, reason
-        super().__init__(f"Cannot read {path}: {reason}. Name the database of your runs with --db.")
+        super().__init__(f"Cannot read {path}: {reason}. {advice}")
 
 
 class SchemaVersionError(StoreError):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agenteval import expressions
+from agenteval.compare import has_passed as has_passed
 from agenteval.digest import canonical_json
 from agenteval.records import Episode, Grade, ToolCall
 from agenteval.spec import (
@@ -44,13 +45,6 @@ def grade_episode(checks: Sequence[Check], episode: Episode, calls: Sequence[Too
         calls: All its tool calls, in order.
     """
     return tuple(_grade(index, check, episode, calls) for index, check in enumerate(checks))
-
-
-def has_passed(grades: Sequence[Grade]) -> bool | None:
-    """Whether all checks passed; None where one could not be evaluated or there is none."""
-    if not grades or any(grade.passed is None for grade in grades):
-        return None
-    return all(grade.passed for grade in grades)
 
 
 def _grade(index: int, check: Check, episode: Episode, calls: Sequence[ToolCall]) -> Grade:

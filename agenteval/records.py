@@ -82,7 +82,9 @@ class Run:
     """Every effective field of the contract, as JSON."""
     model: str
     model_digest: str
-    """Content hash, or the served name where someone else runs the server."""
+    """Content hash; `unknown` where someone else runs the server."""
+    agent: str
+    """`package.module:factory` of the graph; `agenteval` is the one that comes with it."""
     samples: int
     repeats: int
     planned_episodes: int
@@ -133,9 +135,11 @@ class BootEnd:
     run_id: str
     ended_at: datetime
     reason: str
-    """`stopped` by us, or what killed it."""
+    """`stopped` by us, `left running` where it is not ours, or how it ended by itself."""
     metrics: dict[str, float]
     """The server's own counters at the end, empty where it no longer answered."""
+    model_digest: str | None
+    """Content hash of the model's folder after the stop; None where someone else runs the server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +200,7 @@ class ToolCall:
     """The id that the server had chosen."""
     tool: str
     arguments: str
-    """Raw text, as generated."""
+    """JSON text: as generated, or as a graph that parses calls itself wrote it again."""
     result: str
     """Text given back to the model."""
     error: str | None

@@ -21,16 +21,16 @@ _TABLES = """
 CREATE TABLE runs (
     run_id VARCHAR PRIMARY KEY, suite VARCHAR NOT NULL, suite_digest VARCHAR NOT NULL,
     contract VARCHAR NOT NULL, contract_digest VARCHAR NOT NULL, contract_fields JSON NOT NULL,
-    model VARCHAR NOT NULL, model_digest VARCHAR NOT NULL, samples INTEGER NOT NULL, repeats INTEGER NOT NULL,
-    planned_episodes INTEGER NOT NULL, started_at TIMESTAMPTZ NOT NULL, agenteval_version VARCHAR NOT NULL,
-    facts JSON NOT NULL,
+    model VARCHAR NOT NULL, model_digest VARCHAR NOT NULL, agent VARCHAR NOT NULL, samples INTEGER NOT NULL,
+    repeats INTEGER NOT NULL, planned_episodes INTEGER NOT NULL, started_at TIMESTAMPTZ NOT NULL,
+    agenteval_version VARCHAR NOT NULL, facts JSON NOT NULL,
     ended_at TIMESTAMPTZ, status VARCHAR NOT NULL, verdict VARCHAR, message VARCHAR
 );
 CREATE TABLE boots (
     boot_id VARCHAR PRIMARY KEY, run_id VARCHAR NOT NULL, is_managed BOOLEAN NOT NULL,
     started_at TIMESTAMPTZ NOT NULL, ready_s DOUBLE NOT NULL, base_url VARCHAR NOT NULL, argv VARCHAR[] NOT NULL,
     env JSON NOT NULL, facts JSON NOT NULL,
-    ended_at TIMESTAMPTZ, reason VARCHAR, metrics JSON
+    ended_at TIMESTAMPTZ, reason VARCHAR, metrics JSON, model_digest VARCHAR
 );
 CREATE TABLE episodes (
     episode_id VARCHAR PRIMARY KEY, run_id VARCHAR NOT NULL, boot_id VARCHAR NOT NULL, position INTEGER NOT NULL,

@@ -61,6 +61,7 @@ SETTINGS = AgentSettings(
     finish_tool="finish",
 )
 
+FOLDER = "/models/fake"
 MODEL_DIGEST = "sha256:" + "1" * 64
 FINGERPRINT = "vllm-0.32.0-00000000"
 
@@ -88,6 +89,7 @@ def run(of: Contract, **fields: Any) -> Run:
         contract_fields=of.fields(),
         model="fake",
         model_digest=MODEL_DIGEST,
+        agent="agenteval",
         samples=1,
         repeats=of.repeats.count,
         planned_episodes=of.repeats.count,
@@ -103,6 +105,9 @@ def server_config(of: Contract) -> dict[str, Any]:
     return {
         "vllm_config": {
             "model_config": {
+                "model": FOLDER,
+                "tokenizer": FOLDER,
+                "seed": of.sampling.seed,
                 "dtype": "torch.bfloat16",
                 "max_model_len": of.engine.max_model_len,
                 "quantization": of.engine.quantization,
@@ -116,6 +121,20 @@ def server_config(of: Contract) -> dict[str, Any]:
     }
 
 
+def arguments(of: Contract) -> tuple[str, ...]:
+    """The command line that leads to such a server."""
+    options = {
+        "--model": FOLDER,
+        "--seed": of.sampling.seed,
+        "--max-model-len": of.engine.max_model_len,
+        "--dtype": "bfloat16",
+        "--kv-cache-dtype": of.engine.kv_cache_dtype,
+    }
+    named = {} if of.engine.quantization is None else {"--quantization": of.engine.quantization}
+    eager = ("--enforce-eager",) if of.engine.compilation == "eager" else ()
+    return ("-m", "vllm", *eager, *(str(word) for option in {**options, **named}.items() for word in option))
+
+
 def boot(of: Contract, **fields: Any) -> Boot:
     made = Boot(
         boot_id=BOOT,
@@ -124,7 +143,7 @@ def boot(of: Contract, **fields: Any) -> Boot:
         started_at=START,
         ready_s=1.0,
         base_url="http://127.0.0.1:1",
-        argv=("-m", "vllm"),
+        argv=arguments(of),
         env={},
         facts={
             "version": "0.32.0",
@@ -132,7 +151,7 @@ def boot(of: Contract, **fields: Any) -> Boot:
             "cache_config": {"enable_prefix_caching": str(of.cache.mode != "disabled")},
             "config": server_config(of),
             "log": {"attention_backend": of.engine.attention_backend or "FLASH_ATTN"},
-            "metrics": {"vllm:prefix_cache_hits_total": 0.0},
+            "metrics": {"vllm:prefix_cache_hits_total": 0.0, "vllm:num_preemptions_total": 0.0},
         },
     )
     return replace(made, **fields)
@@ -147,7 +166,7 @@ def boot_end(answered: int, **metrics: float | None) -> BootEnd:
         **{f"vllm:{name}_total": value for name, value in metrics.items()},
     }
     kept = {name: value for name, value in found.items() if value is not None}
-    return BootEnd(boot_id=BOOT, run_id=RUN, ended_at=START, reason="stopped", metrics=kept)
+    return BootEnd(boot_id=BOOT, run_id=RUN, ended_at=START, reason="stopped", metrics=kept, model_digest=MODEL_DIGEST)
 
 
 def plan(position: int = 0, **fields: Any) -> EpisodePlan:
@@ -259,11 +278,16 @@ def kept_run(of: Contract) -> tuple[RunFacts, list[Turn]]:
     facts = RunFacts(
         run=run(of),
         contract=of,
-        boots=((boot(of), boot_end(len(turns))),),
+        boots=((boot(of), boot_end(len(turns), prefix_cache_hits=cached(turns))),),
         episodes=tuple(episode(each) for each in plans),
         divergences=(),
     )
     return facts, turns
+
+
+def cached(turns: Sequence[Turn]) -> float:
+    """What the engine's counter of cached tokens shows after these turns."""
+    return float(sum(item.cached_tokens or 0 for item in turns))
 
 
 def with_server(facts: RunFacts, **changes: Any) -> RunFacts:
@@ -276,8 +300,11 @@ def with_end(facts: RunFacts, answered: int | None = None, **metrics: float | No
     """The same run whose server's counters stood otherwise at the end."""
     made, end = facts.boots[0]
     assert end is not None
-    found = int(end.metrics["vllm:request_success_total"]) if answered is None else answered
-    return replace(facts, boots=((made, boot_end(found, **metrics)),))
+    changes = {f"vllm:{name}_total": value for name, value in metrics.items()}
+    if answered is not None:
+        changes["vllm:request_success_total"] = float(answered)
+    left = {name: value for name, value in {**end.metrics, **changes}.items() if value is not None}
+    return replace(facts, boots=((made, replace(end, metrics=left)),))
 
 
 def each(turns: Sequence[Turn], **fields: Any) -> list[Turn]:

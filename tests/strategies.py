@@ -64,6 +64,7 @@ def runs(run_id: str) -> st.SearchStrategy[Run]:
         contract_fields=OBJECTS,
         model=TEXT,
         model_digest=TEXT,
+        agent=TEXT,
         samples=COUNTS,
         repeats=COUNTS,
         planned_episodes=COUNTS,
@@ -110,6 +111,7 @@ def boot_ends(run_id: str, number: int = 0) -> st.SearchStrategy[BootEnd]:
         ended_at=MOMENTS,
         reason=TEXT,
         metrics=st.dictionaries(NAMES, REALS, max_size=3),
+        model_digest=maybe(TEXT),
     )
 
 

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from agenteval.compare import Trajectory, canonical_arguments
+from agenteval.compare import (
+    Trajectory,
+    call_answered,
+    call_asked,
+    first_difference,
+    full_prompts,
+    margin_at,
+    token_rows,
+)
 from agenteval.digest import canonical_json
 from agenteval.records import Divergence, EpisodeStatus, ToolCall, Turn
 from agenteval.tui.text import (
@@ -86,7 +94,7 @@ def align(a: Trajectory, b: Trajectory, divergence: Divergence | None) -> Diff:
         divergence: What `compare` says of them.
     """
     first = None if divergence is None else divergence.turn
-    prompts = [_full_prompts(side.turns) for side in (a, b)]
+    prompts = [full_prompts(side.turns) for side in (a, b)]
     messages = [_full_messages(side.turns) for side in (a, b)]
     blocks = []
     for place, (left, right) in enumerate(zip_longest(a.turns, b.turns)):
@@ -126,16 +134,6 @@ def _sentence(a: Trajectory, b: Trajectory, divergence: Divergence | None) -> st
     return f"{divergence.level} differ from {where} on"
 
 
-def _full_prompts(turns: Sequence[Turn]) -> list[tuple[int, ...]]:
-    """Each turn's whole prompt, from what each adds to the one before."""
-    prompts: list[tuple[int, ...]] = []
-    before: tuple[int, ...] = ()
-    for turn in turns:
-        prompts.append(before[: turn.prompt_kept] + turn.prompt_added)
-        before = prompts[-1] + turn.output_ids
-    return prompts
-
-
 def _full_messages(turns: Sequence[Turn]) -> list[tuple[dict[str, Any], ...]]:
     result: list[tuple[dict[str, Any], ...]] = []
     for turn in turns:
@@ -155,9 +153,9 @@ def _both(a: _TurnView, b: _TurnView, token: int | None, *, is_first: bool) -> B
         for name, differs in {
             "prompt": a.prompt != b.prompt,
             "tokens": not same_tokens,
-            "logprobs": same_tokens and _rows(left) != _rows(right),
-            "calls": list(map(_call_key, calls_a)) != list(map(_call_key, calls_b)),
-            "results": list(map(_result_text, calls_a)) != list(map(_result_text, calls_b)),
+            "logprobs": same_tokens and token_rows(left) != token_rows(right),
+            "calls": list(map(call_asked, calls_a)) != list(map(call_asked, calls_b)),
+            "results": list(map(call_answered, calls_a)) != list(map(call_answered, calls_b)),
         }.items()
         if differs
     )
@@ -180,27 +178,10 @@ def _both(a: _TurnView, b: _TurnView, token: int | None, *, is_first: bool) -> B
     )
 
 
-def _rows(turn: Turn) -> list[tuple[Any, ...]]:
-    return list(
-        zip(
-            turn.output_ids,
-            turn.logprobs,
-            turn.runner_up_tokens,
-            turn.runner_up_logprobs,
-            strict=False,
-        )
-    )
-
-
 def _first_token(a: Turn, b: Turn) -> int | None:
     """The first output token that differs; where none does, the first that differs in a logprob."""
-    same_tokens = a.output_ids == b.output_ids
-    rows = zip_longest(_rows(a), _rows(b)) if same_tokens else zip_longest(a.output_ids, b.output_ids)
-    return next((place for place, (x, y) in enumerate(rows) if x != y), None)
-
-
-def _call_key(call: ToolCall) -> tuple[str, str]:
-    return call.tool, canonical_arguments(call.arguments)
+    token = first_difference(a.output_ids, b.output_ids)
+    return first_difference(token_rows(a), token_rows(b)) if token is None else token
 
 
 def _gist(a: Turn, b: Turn) -> Shown:
@@ -230,7 +211,7 @@ def _message_facts(a: Sequence[dict[str, Any]], b: Sequence[dict[str, Any]]) -> 
     for place, (left, right) in enumerate(zip_longest(a, b)):
         if left != right:
             texts = [_message_text(message) for message in (left, right)]
-            start = _common_length(*texts)
+            start = first_difference(*texts) or 0
             sides = [excerpt_around(text, start, start + 1, _WINDOW) for text in texts]
             return [Fact(label=f"message {place}", a=sides[0], b=sides[1], differs=True)]
     return [_fact("message", "messages agree; the template or tokenizer made other ids", "the same messages")]
@@ -243,10 +224,6 @@ def _message_text(message: dict[str, Any] | None) -> str:
     rest = {key: value for key, value in message.items() if key not in ("role", "content") and value}
     parts = (content if isinstance(content, str) else canonical_json(content), canonical_json(rest) if rest else "")
     return f"{message.get('role')}: " + " ".join(part for part in parts if part)
-
-
-def _common_length(a: str, b: str) -> int:
-    return next((place for place, (x, y) in enumerate(zip_longest(a, b)) if x != y), len(a))
 
 
 def _output_fact(a: Turn, b: Turn, token: int | None) -> Fact:
@@ -276,17 +253,13 @@ def _token_facts(a: Turn, b: Turn, token: int) -> list[Fact]:
         Fact(label=label, a=Excerpt(before=Shown(x)), b=Excerpt(before=Shown(y)), differs=x != y)
         for label, x, y in rows
     ]
-    same = _common_tokens(a, b)
+    differs_at = first_difference(a.output_ids, b.output_ids)
+    same = len(a.output_ids) if differs_at is None else differs_at
     gaps = [abs(x - y) for x, y in zip(a.logprobs[:same], b.logprobs[:same], strict=False) if x != y]
     if gaps:
         text = Excerpt(before=Shown(f"{len(gaps)} of {same} equal tokens differ in logprob, by up to {max(gaps):.3g}"))
         facts.append(Fact(label="logprobs", a=text, b=Excerpt(), differs=True))
     return facts
-
-
-def _common_tokens(a: Turn, b: Turn) -> int:
-    pairs = enumerate(zip(a.output_ids, b.output_ids, strict=False))
-    return next((place for place, (x, y) in pairs if x != y), min(len(a.output_ids), len(b.output_ids)))
 
 
 def _chosen(turn: Turn, token: int) -> str:
@@ -303,10 +276,7 @@ def _runner_up(turn: Turn, token: int) -> str:
 
 
 def _margin(turn: Turn, token: int) -> str:
-    if token >= min(len(turn.logprobs), len(turn.runner_up_logprobs)):
-        return "-"
-    rival = turn.runner_up_logprobs[token]
-    return margin(None if rival is None else turn.logprobs[token] - rival)
+    return "-" if token >= len(turn.logprobs) else margin(margin_at(turn, token))
 
 
 def _call_facts(a: ToolCall | None, b: ToolCall | None) -> list[Fact]:

@@ -11,7 +11,9 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-_HELP = """\
+from agenteval.compare import NEAR_TIE_NATS
+
+_HELP = f"""\
 Keys
   ↑ ↓ j k         move             enter   open; in a diff: fold, unfold
   g G             top, bottom      esc     back (also backspace)
@@ -37,7 +39,7 @@ Signs
   ✓ kept   ! breached   ? unproven   · not promised   ▸ still going   x failed
   « » the part that differs; \\n \\x1b characters that cannot be shown
 
-Margin: logprob of the chosen token less the runner-up's; below 0.1 near tie
+Margin: logprob of the chosen token less the runner-up's; below {NEAR_TIE_NATS} near tie
 """
 
 

@@ -5,7 +5,6 @@ All text in these values that came from outside (models, tools, task files) is s
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
-from agenteval.compare import ORDER, Trajectory, compare, compare_repeats
+from agenteval.compare import ORDER, Trajectory, compare, compare_stored, passed_by_episode, sample_of
 from agenteval.digest import canonical_json
 from agenteval.errors import StoreLockedError
 from agenteval.records import ClauseVerdict, Divergence, Episode, EpisodeStatus, Evidence, Level
@@ -34,12 +33,7 @@ SELECT s.run_id, s.suite, s.contract, s.model, s.status, s.verdict, s.started_at
 FROM run_summary s JOIN runs r USING (run_id)
 ORDER BY s.started_at DESC, s.run_id
 """
-_CLAUSE_RANK = (
-    ClauseVerdict.BREACHED,
-    ClauseVerdict.UNPROVEN,
-    ClauseVerdict.KEPT,
-    ClauseVerdict.NOT_PROMISED,
-)
+_CLAUSES = "SELECT run_id, clause, verdict FROM clauses"
 
 
 class PairState(StrEnum):
@@ -217,10 +211,11 @@ class Library:
         is still going is not compared: that would hold the database while its runner wants to write.
         """
         reader = RunReader(path=self.path, run_id=run.run_id)
-        passed = _passed(reader)
+        passed = passed_by_episode(reader.grades())
         known = {(item.episode_a, item.episode_b): item for item in reader.divergences()}
         if not known and not run.is_judged and not run.is_live:
-            known = {(item.episode_a, item.episode_b): item for item in _compare_all(reader, passed)}
+            found = compare_stored(reader.trajectories(), passed)
+            known = {(item.episode_a, item.episode_b): item for item in found}
         no_divergence = PairState.NOT_COMPARED if run.is_live else PairState.EQUAL
         pairs = (
             _pair(a, b, passed, known.get((a.plan.episode_id, b.plan.episode_id)), no_divergence)
@@ -248,9 +243,11 @@ class Library:
     def evidence(self, run_id: str) -> tuple[EvidenceRow, ...]:
         """All evidence, clause by clause in the order of the audit."""
         rows = RunReader(path=self.path, run_id=run_id).evidence()
+        # Asked for after the rows, so that it knows every clause of theirs.
+        found = run_query(self.path, _CLAUSES).rows
+        verdicts = {clause: ClauseVerdict(verdict) for run, clause, verdict in found if run == run_id}
         clauses = dict.fromkeys(row.clause for row in rows)
-        by_clause = {clause: [row for row in rows if row.clause == clause] for clause in clauses}
-        return tuple(_evidence_row(row, clause_verdict(group)) for group in by_clause.values() for row in group)
+        return tuple(_evidence_row(row, verdicts[clause]) for clause in clauses for row in rows if row.clause == clause)
 
     def _has_schema(self) -> bool:
         """False for a database that its maker left empty."""
@@ -258,42 +255,15 @@ class Library:
             return bool(connection.execute("SHOW TABLES").fetchall())
 
 
-def clause_verdict(rows: list[Evidence]) -> ClauseVerdict:
-    """What the facts of one clause come to: the worst of them, as the view `clauses` says."""
-    return min((row.verdict for row in rows), key=_CLAUSE_RANK.index)
-
-
 def _short_model(name: str) -> str:
     return Path(name).name or name if name.startswith("/") else name
-
-
-def _passed(reader: RunReader) -> dict[str, bool | None]:
-    """Episode id to whether all its checks passed; None where one could not be evaluated."""
-    result: dict[str, bool | None] = {}
-    for episode_id, group in itertools.groupby(reader.grades(), key=lambda grade: grade.episode_id):
-        marks = [grade.passed for grade in group]
-        result[episode_id] = None if None in marks else all(marks)
-    return result
-
-
-def _sample_of(episode: Episode) -> tuple[str, str, int]:
-    return episode.plan.task, episode.plan.variant, episode.plan.sample
-
-
-def _compare_all(reader: RunReader, passed: dict[str, bool | None]) -> Iterator[Divergence]:
-    """Divergences of a run that nobody judged; memory holds the repeats of one sample at a time."""
-    for _, group in itertools.groupby(reader.trajectories(), key=lambda item: _sample_of(item[0])):
-        yield from compare_repeats(
-            Trajectory(episode=episode, turns=turns, passed=passed.get(episode.plan.episode_id))
-            for episode, turns in group
-        )
 
 
 def _paired(episodes: list[Episode]) -> Iterator[tuple[Episode, Episode]]:
     """The first repeat that has an end, or else the first of all, with each other one of its sample."""
     groups: dict[tuple[str, str, int], list[Episode]] = {}
     for episode in episodes:
-        groups.setdefault(_sample_of(episode), []).append(episode)
+        groups.setdefault(sample_of(episode.plan), []).append(episode)
     for group in groups.values():
         ordered = sorted(group, key=lambda item: item.plan.repeat)
         ended = (item for item in ordered if item.status is EpisodeStatus.FINISHED)

@@ -15,7 +15,7 @@ from agenteval.tui.pairs import PairsScreen
 from agenteval.tui.reading import BACK, EVIDENCE, FILTER, TableScreen
 from agenteval.tui.signs import run_state, run_style
 from agenteval.tui.table import ColumnSpec, LazyTable
-from agenteval.tui.text import counted, moment, visible
+from agenteval.tui.text import counted, moment, share, visible
 
 
 def _episodes(run: RunRow) -> str:
@@ -23,7 +23,7 @@ def _episodes(run: RunRow) -> str:
 
 
 def _rate(run: RunRow) -> str:
-    return "-" if run.pass_rate is None else f"{run.pass_rate:.0%}"
+    return share(run.pass_rate)
 
 
 def _divergences(run: RunRow) -> str:

@@ -1,6 +1,6 @@
 """Text that is safe to show: what a model wrote must neither steer the terminal nor be read as markup.
 
-Knows no records and no Textual.
+Reads no records; knows no Textual.
 """
 
 from __future__ import annotations
@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NewType
 
+from agenteval.compare import NEAR_TIE_NATS
 from agenteval.log import printable
 
 Shown = NewType("Shown", str)
 """Text that has been through `visible` or that this program wrote itself; printable, one line unless said."""
-
-NEAR_TIE_NATS = 0.1
-"""Below this margin the numeric noise of half precision can swap the two best tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +92,14 @@ def margin(value: float | None) -> Shown:
 def count(value: int | None) -> Shown:
     """A count; unknown is not zero."""
     return Shown("unknown" if value is None else f"{value:,}")
+
+
+def share(value: float | None) -> Shown:
+    """A share of 1 to the nearest percent; 100% means all of them and 0% none."""
+    if value is None:
+        return Shown("-")
+    nearest = round(100 * value)
+    return Shown(f"{nearest if value in (0, 1) else min(max(nearest, 1), 99)}%")
 
 
 def counted(number: int, noun: str) -> Shown:

@@ -59,6 +59,14 @@ class BatchingAuditor:
                 yield from self._invariant(boot)
 
     def _invariant(self, boot: Boot) -> Iterator[Evidence]:
+        # Invariance under company is not shown by requests that had none.
+        yield self._finding.judged(
+            "requests had company",
+            True if self._peak > 1 or self._batching.concurrency == 1 else None,
+            expected="at least two in flight at once",
+            observed=f"at most {self._peak}",
+            boot=boot.boot_id,
+        )
         switch = server_section(boot, "vllm_env").get("VLLM_BATCH_INVARIANT")
         yield self._finding.judged(
             "batch-invariant kernels are switched on",

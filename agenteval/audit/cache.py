@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.audit.facts import KEPT, UNPROVEN, Finding, RunFacts, shown
-from agenteval.records import Evidence, Turn
+from agenteval.audit.facts import NOT_PROMISED, UNPROVEN, Finding, RunFacts, counted, shown
+from agenteval.records import Boot, BootEnd, Evidence, Turn
 
 HITS = "vllm:prefix_cache_hits_total"
+"""The engine's counter of prompt tokens that it read from the prefix cache."""
+PREEMPTIONS = "vllm:num_preemptions_total"
 
 
 class CacheAuditor:
@@ -26,11 +28,13 @@ class CacheAuditor:
         self._hit_turns: list[str] = []
         self._first_turn_hits: list[str] = []
         self._cached = self._prompt = self._unknown = self._turns = 0
+        self._cached_by_boot: dict[str, int] = {}
         self._salts: dict[str, str] = {}
         self._salt_problems: list[str] = []
 
     def observe(self, turn: Turn) -> None:
         """Count what a turn read from the cache."""
+        self._cached_by_boot[turn.boot_id] = self._cached_by_boot.get(turn.boot_id, 0) + (turn.cached_tokens or 0)
         if turn.kind == "probe":
             self._probes[turn.episode_id] = turn
             return
@@ -48,9 +52,22 @@ class CacheAuditor:
     def conclude(self) -> Iterator[Evidence]:
         """Turns and counters, then probes, then configuration."""
         yield from {"disabled": self._disabled, "per_episode": self._per_episode, "shared": self._shared}[self._mode]()
-        for boot, _ in self._facts.boots:
+        for boot, end in self._facts.boots:
+            if boot.is_managed:
+                yield self._counter(boot, end)
             yield from self._probe_pair(boot.boot_id)
         yield from self._configuration()
+
+    def _counter(self, boot: Boot, end: BootEnd | None) -> Evidence:
+        """Nobody else speaks to a server of ours, so what the turns report must add up to what the engine counts."""
+        reported, engine = self._cached_by_boot.get(boot.boot_id, 0), counted(boot, end, HITS)
+        return self._finding.judged(
+            "cached tokens of all requests against the engine's own counter",
+            None if engine is None or not self._turns else engine == reported,
+            expected=f"{reported}, the sum over the recorded turns",
+            observed=_number(engine),
+            boot=boot.boot_id,
+        )
 
     def _configuration(self) -> Iterator[Evidence]:
         wanted = "False" if self._mode == "disabled" else "True"
@@ -112,13 +129,12 @@ class CacheAuditor:
             turns=shown(self._hit_turns),
         )
         for boot, end in self._facts.boots:
-            before = boot.facts.get("metrics", {}).get(HITS)
-            after = None if end is None else end.metrics.get(HITS)
+            hits = counted(boot, end, HITS)
             yield self._finding.judged(
-                "the engine's counter of cached tokens over the boot",
-                None if before is None or after is None else after == before,
-                expected="unchanged",
-                observed=f"{_number(before)} before, {_number(after)} after",
+                "tokens that the engine itself counted as read from the cache",
+                None if hits is None else hits == 0,
+                expected="0",
+                observed=_number(hits),
                 boot=boot.boot_id,
             )
 
@@ -138,7 +154,7 @@ class CacheAuditor:
         )
         yield self._share()
         for boot, end in self._facts.boots:
-            preempted = None if end is None else end.metrics.get("vllm:num_preemptions_total")
+            preempted = counted(boot, end, PREEMPTIONS)
             yield self._finding.judged(
                 "requests that were preempted, whose cache was computed again",
                 None if preempted is None else preempted == 0,
@@ -154,7 +170,7 @@ class CacheAuditor:
         share = self._cached / self._prompt if self._prompt else 0.0
         return self._finding.row(
             "share of prompt tokens read from the cache",
-            KEPT if self._turns else UNPROVEN,
+            NOT_PROMISED if self._turns else UNPROVEN,
             expected="measured",
             observed=f"{share:.1%} of {self._prompt}; {self._unknown} of {self._turns} turns reported none",
         )

@@ -8,8 +8,21 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from agenteval.audit.facts import Finding, RunFacts, attention_backend, server_section, shown
+from agenteval.audit.facts import NOT_PROMISED, Finding, RunFacts, argument, attention_backend, server_section, shown
+from agenteval.contract import Engine
 from agenteval.records import Boot, Evidence, Turn
+
+_FLAGS = {
+    "dtype": "--dtype",
+    "max_model_len": "--max-model-len",
+    "quantization": "--quantization",
+    "seed": "--seed",
+    "cache_dtype": "--kv-cache-dtype",
+    "gpu_memory_utilization": "--gpu-memory-utilization",
+    "kv_cache_memory_bytes": "--kv-cache-memory-bytes",
+}
+"""Field of the server's reported configuration to the option that sets it."""
+_CACHE_FIELDS = ("cache_dtype", "gpu_memory_utilization", "kv_cache_memory_bytes")
 
 
 class EngineAuditor:
@@ -49,29 +62,28 @@ class EngineAuditor:
         )
 
     def _configuration(self, boot: Boot) -> Iterator[Evidence]:
-        engine = self._facts.contract.engine
-        model = server_section(boot, "vllm_config", "model_config")
-        cache = server_section(boot, "vllm_config", "cache_config")
-        wanted: dict[str, tuple[Any, Any]] = {
-            "max_model_len": (engine.max_model_len, model.get("max_model_len")),
-            "cache_dtype": (engine.kv_cache_dtype, cache.get("cache_dtype")),
-        }
-        if engine.dtype != "auto":
-            wanted["dtype"] = (engine.dtype, str(model.get("dtype")).removeprefix("torch."))
-        if engine.quantization is not None:
-            wanted["quantization"] = (engine.quantization, model.get("quantization"))
-        if engine.compilation != "auto":
-            wanted["enforce_eager"] = (engine.compilation == "eager", model.get("enforce_eager"))
-        different = [f"{name}: {found!r}, not {asked!r}" for name, (asked, found) in wanted.items() if asked != found]
+        wanted = _of_arguments(boot) if boot.is_managed else _of_contract(self._facts.contract.engine)
+        found = {name: _reported(boot, name) for name in wanted}
+        different = [
+            f"{name}: {found[name]}, not {asked}" for name, asked in wanted.items() if found[name] not in (None, asked)
+        ]
+        unknown = [name for name in wanted if found[name] is None]
         yield self._finding.judged(
             "the configuration that the server reports",
-            None if not model else not different,
-            expected=", ".join(f"{name}={asked}" for name, (asked, _) in wanted.items()),
-            observed="unknown" if not model else "; ".join(different) or "the same",
+            False if different else None if unknown else True,
+            expected=", ".join(f"{name}={asked}" for name, asked in wanted.items()),
+            observed="; ".join(different) or (f"unknown: {', '.join(unknown)}" if unknown else "the same"),
             boot=boot.boot_id,
-            dtype=model.get("dtype"),
-            quantization=model.get("quantization"),
         )
+        engine = self._facts.contract.engine
+        if engine.extra_args or engine.env:
+            yield self._finding.row(
+                "arguments and variables beyond the clauses",
+                NOT_PROMISED,
+                expected="passed on as they stand; nothing reads them back",
+                observed=" ".join([*engine.extra_args, *(f"{name}={value}" for name, value in engine.env.items())]),
+                boot=boot.boot_id,
+            )
         if engine.attention_backend is not None:
             backend = attention_backend(boot)
             yield self._finding.judged(
@@ -81,3 +93,28 @@ class EngineAuditor:
                 observed=backend or "unknown",
                 boot=boot.boot_id,
             )
+
+
+def _of_arguments(boot: Boot) -> dict[str, str]:
+    """What a server of ours was told, `auto` resolved; whether it did so is what its report must show."""
+    given = {name: argument(boot, flag) for name, flag in _FLAGS.items()}
+    eager = {"enforce_eager": str("--enforce-eager" in boot.argv)}
+    return {name: value for name, value in given.items() if value is not None} | eager
+
+
+def _of_contract(engine: Engine) -> dict[str, str]:
+    """What the contract itself fixes; an outside server may have resolved `auto` in its own way."""
+    named: dict[str, Any] = {
+        "max_model_len": engine.max_model_len,
+        "cache_dtype": engine.kv_cache_dtype,
+        "dtype": None if engine.dtype == "auto" else engine.dtype,
+        "quantization": engine.quantization,
+        "enforce_eager": None if engine.compilation == "auto" else engine.compilation == "eager",
+    }
+    return {name: str(value) for name, value in named.items() if value is not None}
+
+
+def _reported(boot: Boot, name: str) -> str | None:
+    """A field of the server's report as text; None where it is not reported, which is not the same as null."""
+    section = server_section(boot, "vllm_config", "cache_config" if name in _CACHE_FIELDS else "model_config")
+    return str(section[name]).removeprefix("torch.") if name in section else None

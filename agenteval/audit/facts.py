@@ -47,6 +47,19 @@ def server_section(boot: Boot, *names: str) -> dict[str, Any]:
     return section if isinstance(section, dict) else {}
 
 
+def counted(boot: Boot, end: BootEnd | None, counter: str) -> float | None:
+    """What one of the engine's counters gained over a boot; None where it was not read at both ends."""
+    before = boot.facts.get("metrics", {}).get(counter)
+    after = None if end is None else end.metrics.get(counter)
+    return None if before is None or after is None else float(after - before)
+
+
+def argument(boot: Boot, flag: str) -> str | None:
+    """The value that a server of ours was given for an option; None where it was not given."""
+    values = [value for name, value in zip(boot.argv, boot.argv[1:], strict=False) if name == flag]
+    return values[-1] if values else None
+
+
 def attention_backend(boot: Boot) -> str | None:
     """The attention backend that a server named in its log; None where there is no log."""
     log = boot.facts.get("log")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.audit.facts import Finding, RunFacts, shown
-from agenteval.records import Evidence, Turn
+from agenteval.audit.facts import Finding, RunFacts, argument, server_section, shown
+from agenteval.records import Boot, BootEnd, Evidence, Turn
 
 
 class ModelAuditor:
-    """Rests on the digest of the folder that the server was given, and the name that answered every request."""
+    """Rests on the folder's digest before and after, the folder that the server loaded, and the name that answered."""
 
     clause = "model"
 
@@ -24,13 +24,16 @@ class ModelAuditor:
     def conclude(self) -> Iterator[Evidence]:
         """Digest, then the name that answered."""
         run, wanted = self._facts.run, self._facts.contract.model.digest
-        is_hashed = run.model_digest.startswith("sha256:")
+        is_hashed = _is_hash(run.model_digest)
         yield self._finding.judged(
             "content of the model's folder",
             None if not is_hashed else wanted in (None, run.model_digest),
-            expected=wanted or "any, held for the whole run",
+            expected=wanted or "any",
             observed=run.model_digest if is_hashed else "unknown: the server's files are not ours to hash",
         )
+        for boot, end in self._facts.boots:
+            if boot.is_managed:
+                yield from self._loaded(boot, end)
         served = {name for boot, _ in self._facts.boots for name in boot.facts.get("served_models", [])}
         yield self._finding.judged(
             "the model's name in every response",
@@ -38,3 +41,28 @@ class ModelAuditor:
             expected=f"one of {shown(sorted(served))}",
             observed=shown(sorted(self._names)) or "no response",
         )
+
+    def _loaded(self, boot: Boot, end: BootEnd | None) -> Iterator[Evidence]:
+        """Whether the server loaded the folder that was hashed, and the folder stayed as it was."""
+        folder = argument(boot, "--model")
+        config = server_section(boot, "vllm_config", "model_config")
+        loaded = {config.get("model"), config.get("tokenizer")}
+        yield self._finding.judged(
+            "the folder that the server says it loaded weights and tokenizer from",
+            None if None in loaded else loaded == {folder},
+            expected=folder,
+            observed=shown(sorted(str(name) for name in loaded)),
+            boot=boot.boot_id,
+        )
+        before, after = self._facts.run.model_digest, None if end is None else end.model_digest
+        yield self._finding.judged(
+            "content of the model's folder when the server had stopped",
+            None if after is None or not _is_hash(before) else after == before,
+            expected=before,
+            observed=after or "unknown",
+            boot=boot.boot_id,
+        )
+
+
+def _is_hash(digest: str) -> bool:
+    return digest.startswith("sha256:")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 from collections.abc import Iterator
 
-from agenteval.audit.facts import KEPT, UNPROVEN, Finding, RunFacts, shown
+from agenteval.audit.facts import NOT_PROMISED, UNPROVEN, Finding, RunFacts, shown
 from agenteval.digest import digest_bytes, digest_json
 from agenteval.records import Evidence, Turn
 
@@ -24,7 +24,7 @@ class PromptsAuditor:
         self._turns = self._later = 0
         self._broken: list[str] = []
         self._prompts: dict[str, str] = {}
-        self._repeated = 0
+        self._repeated = self._probes = 0
         self._unequal: list[str] = []
         self._episode_id = self._messages = ""
         self._history: list[int] = []
@@ -38,15 +38,17 @@ class PromptsAuditor:
         self._messages = digest_json(
             [self._messages, turn.messages_kept, list(turn.messages_added), turn.request.get("tools")]
         )
+        is_continuous = turn.prompt_kept == len(self._history)
         prompt = [*self._history[: turn.prompt_kept], *turn.prompt_added]
         ids = digest_bytes(array.array("q", prompt).tobytes())
         self._repeated += self._messages in self._prompts
+        self._probes += turn.kind == "probe" and self._messages in self._prompts
         if self._prompts.setdefault(self._messages, ids) != ids:
             self._unequal.append(f"{turn.episode_id} turn {turn.turn}")
         self._history = [*prompt, *turn.output_ids]
-        if turn.is_continuous is not None:
+        if turn.turn > 0:
             self._later += 1
-            if not turn.is_continuous:
+            if not is_continuous:
                 self._broken.append(f"{turn.episode_id} turn {turn.turn}")
 
     def conclude(self) -> Iterator[Evidence]:
@@ -55,7 +57,7 @@ class PromptsAuditor:
             "equal messages gave equal prompt ids",
             not self._unequal if self._turns and self._repeated else None,
             expected="always",
-            observed=f"{len(self._unequal)} of {self._repeated} repeated prompts differ",
+            observed=f"{len(self._unequal)} of {self._repeated} repeated prompts differ, {self._probes} of them probes",
             turns=shown(self._unequal),
         )
         observed = f"{self._later - len(self._broken)} of {self._later} later turns extend the turn before"
@@ -70,7 +72,7 @@ class PromptsAuditor:
         else:
             yield self._finding.row(
                 "prompts extend the previous prompt and output",
-                KEPT if self._turns else UNPROVEN,
+                NOT_PROMISED if self._turns else UNPROVEN,
                 expected="measured; the rest were rendered again from the messages",
                 observed=observed,
                 turns=shown(self._broken),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agenteval.audit.facts import Finding, RunFacts, server_section, shown
+from agenteval.client import UNCOVERED
+from agenteval.digest import derive_seed
 from agenteval.records import Evidence, Turn
 
 
@@ -17,7 +19,11 @@ class SamplingAuditor:
         self._facts, self._finding = facts, Finding(facts.run.run_id, self.clause)
         self._wanted = facts.contract.sampling.model_dump(mode="json")
         del self._wanted["seed"]
-        self._seeds = {episode.plan.episode_id: episode.plan.seed for episode in facts.episodes}
+        seed = facts.contract.sampling.seed
+        self._seeds = {
+            plan.episode_id: derive_seed(seed, plan.task, plan.variant, plan.sample)
+            for plan in (episode.plan for episode in facts.episodes)
+        }
         self._turns = self._seeded = 0
         self._wrong: list[str] = []
         self._wrong_seeds: list[str] = []
@@ -27,6 +33,9 @@ class SamplingAuditor:
         if turn.kind == "probe":
             return
         self._turns += 1
+        for field, allowed in UNCOVERED.items():
+            if turn.request.get(field, allowed) not in (allowed, None):
+                self._wrong.append(f"{turn.episode_id} turn {turn.turn}: {field}={turn.request[field]!r}")
         for field, wanted in self._wanted.items():
             if field not in turn.request or turn.request[field] != wanted:
                 sent = turn.request.get(field, "nothing")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agenteval.audit.facts import Finding, RunFacts, shown
+from agenteval.client import call_id
 from agenteval.digest import digest_json
 from agenteval.records import Evidence, Turn
 
@@ -39,7 +40,7 @@ class ToolsAuditor:
             self._repeated += key in self._results
             if self._results.setdefault(key, result) != result:
                 self._unequal.append(where)
-            if call.call != place or not call.call_id.endswith(f"{turn.turn:03d}_{place:02d}"):
+            if call.call != place or call.call_id != call_id(turn.turn, place):
                 self._out_of_place.append(f"{where}: {call.call_id}")
 
     def conclude(self) -> Iterator[Evidence]:
@@ -51,13 +52,14 @@ class ToolsAuditor:
             observed=f"{len(self._unrepeatable)} of {self._calls} calls differ",
             calls=shown(self._unrepeatable),
         )
-        yield self._finding.judged(
-            "equal calls in equal states gave equal results",
-            not self._unequal,
-            expected="always",
-            observed=f"{len(self._unequal)} of {self._repeated} repeated calls differ; {self._calls} calls in all",
-            calls=shown(self._unequal),
-        )
+        if self._repeated:
+            yield self._finding.judged(
+                "equal calls in equal states gave equal results",
+                not self._unequal,
+                expected="always",
+                observed=f"{len(self._unequal)} of {self._repeated} repeated calls differ; {self._calls} calls in all",
+                calls=shown(self._unequal),
+            )
         yield self._finding.judged(
             "calls ran in the order written, under ids made of turn and place",
             not self._out_of_place if self._calls else None,

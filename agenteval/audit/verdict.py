@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from agenteval.audit.batching import BatchingAuditor
@@ -41,9 +42,9 @@ def audit_run(facts: RunFacts, turns: Iterable[Turn]) -> tuple[Evidence, ...]:
         turns: Every turn, episodes' and probes', the turns of one episode together and in order.
     """
     auditors: list[Auditor] = [auditor(facts) for auditor in _AUDITORS]
-    seen: set[str] = set()
+    seen: Counter[str] = Counter()
     for turn in turns:
-        seen.add(turn.episode_id)
+        seen[turn.episode_id] += 1
         for auditor in auditors:
             auditor.observe(turn)
     missing = list(_missing(facts, seen))
@@ -54,19 +55,23 @@ def audit_run(facts: RunFacts, turns: Iterable[Turn]) -> tuple[Evidence, ...]:
     )
 
 
-def _missing(facts: RunFacts, seen: set[str]) -> Iterator[Evidence]:
+def _missing(facts: RunFacts, seen: Mapping[str, int]) -> Iterator[Evidence]:
     """What every clause rests on and is not there; nothing can be said of a server or an episode without records."""
     finding = Finding(facts.run.run_id, "")
     if not facts.boots:
         yield finding.row("servers that were recorded", UNPROVEN, expected="at least one", observed="none")
-    finished = [episode.plan for episode in facts.episodes if episode.status is EpisodeStatus.FINISHED]
-    silent = [plan.label for plan in finished if plan.episode_id not in seen]
+    finished = [episode for episode in facts.episodes if episode.status is EpisodeStatus.FINISHED]
+    silent = [
+        episode.plan.label
+        for episode in finished
+        if not episode.turns or seen.get(episode.plan.episode_id, 0) != episode.turns
+    ]
     if silent or not finished:
-        observed = f"{len(silent)} of {len(finished)} finished episodes have none"
+        observed = f"{len(silent)} of {len(finished)} finished episodes lack some"
         yield finding.row(
             "turns that were recorded",
             UNPROVEN,
-            expected="at least one in every finished episode",
+            expected="every turn that was made, at least one in every finished episode",
             observed=observed,
             episodes=shown(silent),
         )

@@ -68,7 +68,7 @@ def _shown_model(name: str) -> Model:
     """The model as it would be served; its folder is named only where it is already here."""
     known = models.list_models(cache_dir=models.cache_folder())
     listed = next((item for item in known if item.entry.name == name), None)
-    if listed is None or listed.folder is None:
-        parser = None if listed is None else listed.entry.tool_call_parser
-        return Model(name=name, folder=Path("MODEL_FOLDER"), digest="unknown", tool_call_parser=parser)
-    return models.resolve(name, cache_dir=models.cache_folder())
+    if (listed is not None and listed.folder is not None) or Path(name).is_dir():
+        return models.resolve(name, cache_dir=models.cache_folder())
+    parser = "PARSER" if listed is None else listed.entry.tool_call_parser
+    return Model(name=name, folder=Path("MODEL_FOLDER"), digest="unknown", tool_call_parser=parser)

@@ -67,7 +67,8 @@ def query(arguments: argparse.Namespace) -> int:
     """Print the result of one query."""
     result = run_query(arguments.db, arguments.query)
     if arguments.json:
-        rows = [dict(zip(result.columns, row, strict=True)) for row in result.rows]
+        names = _distinct(result.columns)
+        rows = [dict(zip(names, row, strict=True)) for row in result.rows]
         emit(json.dumps(_without_nan(rows), default=_json_value, indent=2))
     elif arguments.csv:
         text = io.StringIO()
@@ -92,6 +93,18 @@ def _run_row(row: dict[str, Any]) -> tuple[str, ...]:
         str(row["divergences"]),
         row["verdict"] or row["status"],
     )
+
+
+def _distinct(columns: tuple[str, ...]) -> list[str]:
+    """The names as keys of an object: a second `name` is `name_2`, or the next number that is free."""
+    names: list[str] = []
+    for column in columns:
+        name, number = column, 1
+        while name in names or (number > 1 and name in columns):
+            number += 1
+            name = f"{column}_{number}"
+        names.append(name)
+    return names
 
 
 def _result_table(result: QueryResult) -> str:

@@ -6,6 +6,7 @@ import importlib
 import io
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 
 from agenteval.cli.common import say
@@ -17,7 +18,7 @@ CANNOT_TELL = 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit status; errors become one message on stderr."""
+    """Run one command and give its exit status; errors become one message on stderr, our own mistakes a traceback."""
     _prepare_streams()
     arguments = build_parser().parse_args(argv)
     try:
@@ -35,6 +36,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         # A place outside the store that cannot be read or written: the cache, a full disk.
         say(f"agenteval: {error}. Look at that path, its rights and the free space, then run again.")
+        return CANNOT_TELL
+    except Exception:
+        # A mistake of ours, whatever it is: Python's own exit status 1 would read as breached or diverged.
+        say(f"{traceback.format_exc()}agenteval: a mistake in agenteval. Please report it, with the lines above.")
         return CANNOT_TELL
     return code
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import agenteval
 
+_DEFAULT_DB = Path("agenteval.duckdb")
 _EXIT_STATUS = "Exit status: 0 kept, 1 breached or diverged, 2 could not tell."
 
 
@@ -59,9 +60,9 @@ def _common_options() -> argparse.ArgumentParser:
     common.add_argument(
         "--db",
         type=Path,
-        default=Path(os.environ.get("AGENTEVAL_DB", "agenteval.duckdb")),
+        default=Path(os.environ.get("AGENTEVAL_DB", _DEFAULT_DB)),
         metavar="PATH",
-        help="database of runs (default: agenteval.duckdb here, or AGENTEVAL_DB)",
+        help=f"database of runs (default: {_DEFAULT_DB} here, or AGENTEVAL_DB)",
     )
     common.add_argument(
         "--log-level",
@@ -129,12 +130,12 @@ def _add_models(models: argparse.ArgumentParser, common: argparse.ArgumentParser
 def _positive(text: str) -> int:
     number = int(text) if text.isdecimal() else 0
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0; write 1 or more")
     return number
 
 
 def _port(text: str) -> int:
     number = _positive(text)
     if number > 65_535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port; they end at 65535")
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; write one from 1 to 65535")
     return number

@@ -18,8 +18,16 @@ from agenteval.cli.progress import RunProgress, StepLine
 from agenteval.contract import Contract, load_contract
 from agenteval.errors import InputError, ModelError
 from agenteval.launch import plan_launch
-from agenteval.loop import RunRequest, Selection, StopSwitch, execute_run, select_variants
-from agenteval.loop.boots import Engine, ManagedEngine, OutsideEngine
+from agenteval.loop import (
+    Engine,
+    ManagedEngine,
+    OutsideEngine,
+    RunRequest,
+    Selection,
+    StopSwitch,
+    execute_run,
+    select_variants,
+)
 from agenteval.records import Model
 from agenteval.server import OutsideServer, end_orphans, read_engine_facts
 from agenteval.spec import load_suite
@@ -74,7 +82,7 @@ def _engine(arguments: argparse.Namespace, contract: Contract) -> tuple[Model | 
     plan = plan_launch(contract, model, facts)
     end_orphans(cache_dir)
     engine = ManagedEngine(
-        facts=facts, plan=plan, cache_dir=cache_dir, logs=files_folder(arguments.db), port=arguments.port
+        facts=facts, plan=plan, model=model, cache_dir=cache_dir, logs=files_folder(arguments.db), port=arguments.port
     )
     return model, engine, {**machine, "engine": facts.as_json()}
 

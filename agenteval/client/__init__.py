@@ -5,11 +5,12 @@ recorded the same way. Knows HTTP and the contract's request fields; must not kn
 """
 
 from agenteval.client.gate import Gate
-from agenteval.client.recorder import EpisodeOverError, EpisodeRecorder, HandOver, TurnIdentity
-from agenteval.client.rules import RequestRules, check_accepted
+from agenteval.client.recorder import EpisodeOverError, EpisodeRecorder, HandOver, TurnIdentity, call_id
+from agenteval.client.rules import UNCOVERED, RequestRules, check_accepted
 from agenteval.client.transport import AsyncRecordingTransport, RecordingTransport, open_connection
 
 __all__ = [
+    "UNCOVERED",
     "AsyncRecordingTransport",
     "EpisodeOverError",
     "EpisodeRecorder",
@@ -18,6 +19,7 @@ __all__ = [
     "RecordingTransport",
     "RequestRules",
     "TurnIdentity",
+    "call_id",
     "check_accepted",
     "open_connection",
 ]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeGuard
 
-from agenteval.errors import AgentevalError, MalformedResponseError
+from agenteval.errors import AgentError, AgentevalError, MalformedResponseError
 from agenteval.records import StopReason, ToolCall, Turn, TurnKind
 
 WaitDurable = Callable[[], None]
@@ -53,11 +54,12 @@ class EpisodeRecorder:
     """Collects an episode's turns and hands each over as soon as it has ended.
 
     A turn ends when the next request of the episode begins, or the episode itself: only then have all its tool calls
-    been made. One thread at a time, which the transport sees to.
+    been made. Requests come one at a time, which the transport sees to; calls may come from other threads.
     """
 
     def __init__(self, identity: TurnIdentity, hand_over: HandOver) -> None:
         self._identity, self._hand_over = identity, hand_over
+        self._lock = threading.RLock()
         self._pending: Turn | None = None
         self._wait: WaitDurable | None = None
         self._server_ids: dict[str, str] = {}
@@ -69,7 +71,6 @@ class EpisodeRecorder:
         """The first error of the seam; agents may wrap or swallow it, the loop must not."""
         self.calls: list[ToolCall] = []
         """Every tool call of the episode, in order."""
-        self.last_content: str | None = None
 
     def fail(self, error: AgentevalError) -> AgentevalError:
         """Remember the first error, and give it back to be raised."""
@@ -78,9 +79,10 @@ class EpisodeRecorder:
 
     def end_turn(self) -> None:
         """Hand the pending turn over; writing goes on in the background."""
-        if self._pending is not None:
-            self._wait = self._hand_over(self._pending)
-            self._pending = None
+        with self._lock:
+            if self._pending is not None:
+                self._wait = self._hand_over(self._pending)
+                self._pending = None
 
     def wait_durable(self) -> None:
         """Block until the turn handed over last is on disk."""
@@ -96,16 +98,27 @@ class EpisodeRecorder:
         """
         turn = self._build(exchange)
         response, self._server_ids = _with_fixed_ids(exchange.response, self.turns)
-        self._pending = turn
-        self.turns += 1
-        self.last_content = turn.content
+        with self._lock:
+            self._pending = turn
+            self.turns += 1
         return response
 
     def add_tool_call(self, call: ToolCall) -> None:
-        """Add a call to the pending turn; its server id is filled in."""
-        call = replace(call, server_call_id=self._server_ids.get(call.call_id, ""))
-        self.calls.append(call)
-        if self._pending is not None:
+        """Add a call to the pending turn; its server id is filled in.
+
+        Raises:
+            AgentError: If no turn could have caused it: it came before the first one, or during the next request.
+        """
+        with self._lock:
+            if self._pending is None:
+                raise self.fail(
+                    AgentError(
+                        episode=self._identity.episode_id,
+                        reason=f"it called the tool {call.tool!r} outside of a turn; call tools between two requests",
+                    )
+                )
+            call = replace(call, server_call_id=self._server_ids.get(call.call_id, ""))
+            self.calls.append(call)
             self._pending = replace(self._pending, tool_calls=(*self._pending.tool_calls, call))
 
     def calls_this_turn(self) -> int:

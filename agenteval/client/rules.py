@@ -11,7 +11,7 @@ from agenteval.records import EpisodePlan
 
 CANDIDATES = 2
 """Logprobs asked for at each position: the chosen token's and its best rival's."""
-_UNCOVERED = {
+UNCOVERED = {
     "use_beam_search": False,
     "length_penalty": 1.0,
     "prompt_logprobs": None,
@@ -62,7 +62,7 @@ class RequestRules:
         Raises:
             RequestContradictsContractError: If the agent asks for something that the contract fixes otherwise.
         """
-        for field, allowed in _UNCOVERED.items():
+        for field, allowed in UNCOVERED.items():
             if body.get(field, allowed) not in (allowed, None):
                 raise RequestContradictsContractError(field=field, requested=body[field], fixed=allowed)
         for field, value in self.fixed.items():

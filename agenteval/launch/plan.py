@@ -208,7 +208,10 @@ def _flags(argv: tuple[str, ...]) -> list[str]:
 
 def _advice(facts: EngineFacts) -> str:
     if facts.device == "cpu":
-        return "On this machine the built-in contracts strict, isolated and default work; name one with --contract."
+        return (
+            "Change the fields named above in a contract that extends this one; of the built-in contracts, strict, "
+            "isolated and default need no GPU."
+        )
     return "Change the fields named above in a contract that extends this one, or name another with --contract."
 
 
@@ -231,6 +234,18 @@ _CLAUSE_FLAGS = frozenset(
         "--enforce-eager",
         "--quantization",
         "--attention-backend",
+        # What follows would put another model, or another rendering of it, under the digest of the one named.
+        "--chat-template",
+        "--compilation-config",
+        "--enable-lora",
+        "--hf-config-path",
+        "--hf-overrides",
+        "--load-format",
+        "--lora-modules",
+        "--optimization-level",
+        "--revision",
+        "--tokenizer",
+        "--tokenizer-mode",
         "--gpu-memory-utilization",
         "--device-memory-utilization",
         "--kv-cache-memory-bytes",

@@ -4,13 +4,17 @@ Nothing here assumes that there is only one server: an episode depends on its pl
 boot that it is given.
 """
 
+from agenteval.loop.boots import Engine, ManagedEngine, OutsideEngine
 from agenteval.loop.observer import Observer
 from agenteval.loop.plan import Selection, plan_episodes, select_variants
 from agenteval.loop.run import RunRequest, RunResult, execute_run
 from agenteval.loop.stop import StopSwitch
 
 __all__ = [
+    "Engine",
+    "ManagedEngine",
     "Observer",
+    "OutsideEngine",
     "RunRequest",
     "RunResult",
     "Selection",

@@ -10,15 +10,19 @@ from pathlib import Path
 
 from agenteval.client import Gate, RequestRules, check_accepted, open_connection
 from agenteval.contract import Contract
-from agenteval.errors import InputError
+from agenteval.errors import InputError, ModelError
 from agenteval.launch import EngineFacts, LaunchPlan
 from agenteval.loop.episode import BootSession
 from agenteval.loop.observer import Observer
 from agenteval.loop.probes import run_probes
 from agenteval.loop.stop import StopSwitch
-from agenteval.records import Boot, BootEnd, EpisodePlan
+from agenteval.models import digest_folder
+from agenteval.records import Boot, BootEnd, EpisodePlan, Model
 from agenteval.server import ManagedServer, OutsideServer, Server, StartOptions
 from agenteval.store import RunWriter
+
+_KEPT_LOG_CHARACTERS = 2_000
+"""Of a dead server's log; the whole is in its file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +31,7 @@ class ManagedEngine:
 
     facts: EngineFacts
     plan: LaunchPlan
+    model: Model
     cache_dir: Path
     logs: Path
     """Folder of the server logs."""
@@ -58,7 +63,9 @@ def open_boot(
     """A server that is healthy, accepts the contract's fields and has been probed; its end is recorded.
 
     Raises:
+        InputError: If the port is taken, or an outside server does not serve the model.
         ServerError: If it cannot be started or reached, or dies during its probes.
+        StoreError: If the boot cannot be recorded.
         UnsupportedClauseError: If it lacks a request field that the contract writes.
         StoppedError: If the user asks for a stop before the probes are done.
     """
@@ -66,7 +73,6 @@ def open_boot(
     started_at = datetime.now(UTC)
     server = _open_server(boot_id, contract, engine, _or_stop(stop, observer.starting))
     connection = open_connection(contract.batching.concurrency)
-    reason = "failed"
     try:
         stop.on_second(server.kill if isinstance(server, ManagedServer) else None)
         session = BootSession(
@@ -81,17 +87,34 @@ def open_boot(
         observer.probing()
         run_probes(run_id, contract, session, writer.append, stop.check)
         yield session
-        reason = "stopped"
     finally:
         connection.close()
-        metrics = server.metrics()
-        if not metrics or not server.is_alive():
-            reason = f"no longer answered: {server.last_log_lines()[-2_000:]}"
-        server.stop()
+        was_alive, metrics = server.is_alive(), server.metrics()
+        reason = server.stop()
         stop.on_second(None)
+        if not was_alive and not stop.is_forced:
+            reason = f"no longer answered: {server.last_log_lines()[-_KEPT_LOG_CHARACTERS:]}"
         writer.append(
-            BootEnd(boot_id=boot_id, run_id=run_id, ended_at=datetime.now(UTC), reason=reason, metrics=metrics)
+            BootEnd(
+                boot_id=boot_id,
+                run_id=run_id,
+                ended_at=datetime.now(UTC),
+                reason=reason,
+                metrics=metrics,
+                model_digest=_digest_after(engine),
+            )
         )
+
+
+def _digest_after(engine: Engine) -> str | None:
+    """What the model's folder holds now: a folder that changed after it was hashed was not what answered."""
+    if isinstance(engine, OutsideEngine):
+        return None
+    try:
+        return digest_folder(engine.model.folder, cache_dir=engine.cache_dir)
+    except (OSError, ModelError):
+        # Gone or unreadable; the auditor then has nothing to compare.
+        return None
 
 
 def _or_stop(stop: StopSwitch, report: Callable[[str, float], None]) -> Callable[[str, float], None]:

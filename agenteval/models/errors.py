@@ -1,5 +1,7 @@
 """What can go wrong between a model's name and a verified folder; knows facts and advice, no causes' code."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 

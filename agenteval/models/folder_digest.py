@@ -3,6 +3,8 @@
 Knows which files decide what a model answers; knows nothing of where they came from.
 """
 
+from __future__ import annotations
+
 import fnmatch
 import hashlib
 import json
@@ -17,7 +19,6 @@ from agenteval.models.errors import ModelFolderError
 
 WEIGHT_PATTERNS = ("*.safetensors", "*.bin", "*.pt", "*.pth", "*.gguf")
 """Names of files that hold weights."""
-
 FILE_PATTERNS = (
     *WEIGHT_PATTERNS,
     "*.json",
@@ -32,16 +33,12 @@ FILE_PATTERNS = (
 
 Texts about the model (README, LICENSE) and hidden files (.git, .cache) are left out.
 """
-
 REMEMBER_FROM_BYTES = 1 << 20
 """Smaller files are hashed every time: it costs milliseconds, and config and template are the ones edited."""
-
 SETTLE_S = 2.0
 """A file changed this recently is not remembered: coarse file clocks could hide a second change."""
-
 REMEMBER_AT_MOST = 4096
 """Files remembered; the oldest entries go first."""
-
 MEMORY_NAME = "digests.json"
 
 

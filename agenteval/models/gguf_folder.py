@@ -4,6 +4,8 @@ Everything comes from the file itself, so the folder follows from its bytes alon
 architecture only; knows nothing of downloads and caches.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

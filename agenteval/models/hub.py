@@ -3,6 +3,8 @@
 The only importer of huggingface_hub, which is loaded late: most commands never need it.
 """
 
+from __future__ import annotations
+
 import re
 import shutil
 from collections.abc import Iterator
@@ -29,7 +31,6 @@ SERVED_PATTERNS = (
     "vocab.txt",
 )
 """Files that vLLM reads; other formats of the same weights would double the download."""
-
 _HUB_NAME = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?", flags=re.ASCII)
 
 
@@ -64,6 +65,8 @@ def fetch_snapshot(hub_id: HubId, *, endpoint: str | None = None, hub_cache: Pat
         GatedModelError: If access needs an account.
         OfflineError: If the hub cannot be reached and the files are not here.
         DownloadError: If the hub answers with any other error.
+        DiskFullError: If the disk of Hugging Face's cache fills up.
+        CacheUnwritableError: If that cache cannot be written.
     """
     from huggingface_hub import snapshot_download
 
@@ -90,6 +93,8 @@ def fetch_file(source: HuggingFaceSource, target: Path, *, partial: Path, endpoi
     Raises:
         ModelNotFoundError: If there is no such repository, revision or file.
         DownloadError: If the file cannot be had for another reason.
+        DiskFullError: If the disk fills up.
+        CacheUnwritableError: If the place cannot be written.
     """
     from huggingface_hub import hf_hub_download
 

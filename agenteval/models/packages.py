@@ -3,6 +3,8 @@
 Knows pip's command line and zip files; knows nothing of models.
 """
 
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess

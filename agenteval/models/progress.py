@@ -1,5 +1,7 @@
 """How long steps tell a caller how far they are; knows no screen, file or log."""
 
+from __future__ import annotations
+
 from typing import Protocol
 
 

@@ -1,5 +1,7 @@
 """A catalogue entry -> its verified folder in the cache; safe to kill, to repeat and to run twice at once."""
 
+from __future__ import annotations
+
 import hashlib
 import shutil
 import sys
@@ -55,6 +57,7 @@ def pull_entry(entry: CatalogueEntry, *, cache: Path, progress: Progress, machin
         AllSourcesFailedError: If no source delivers.
         ModelDigestError: If the finished folder is not the pinned one.
         GgufError: If the source file cannot be converted.
+        CacheUnwritableError: If the cache cannot be written.
     """
     folder = entry_folder(entry, cache)
     if folder.is_dir():

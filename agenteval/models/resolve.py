@@ -1,10 +1,12 @@
 """A model's name -> a verified local folder: the one door that the rest of agenteval uses."""
 
-import difflib
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from agenteval.loading import nearest
 from agenteval.models.cache import cache_folder, folder_bytes
 from agenteval.models.catalogue import CatalogueEntry, catalogue
 from agenteval.models.errors import ModelFolderError, ModelNotFoundError
@@ -44,7 +46,9 @@ def resolve(name: str, *, cache_dir: Path | None = None, progress: Progress | No
         ModelFolderError: If the folder cannot be served.
         ModelDigestError: If the content is not the pinned one.
         DownloadError: If it cannot be fetched.
+        GgufError: If the source file of a catalogue entry cannot be converted.
         DiskFullError: If there is too little disk.
+        CacheUnwritableError: If the cache cannot be written.
     """
     entry = _entry(name)
     if entry is None and _is_folder_name(name):
@@ -62,9 +66,12 @@ def pull(name: str, *, cache_dir: Path | None = None, progress: Progress | None 
 
     Raises:
         ModelNotFoundError: If the name stands for nothing that can be pulled.
+        ModelFolderError: If the repository holds no model that can be served.
         ModelDigestError: If the content is not the pinned one.
         DownloadError: If it cannot be fetched.
+        GgufError: If the source file of a catalogue entry cannot be converted.
         DiskFullError: If there is too little disk.
+        CacheUnwritableError: If the cache cannot be written.
     """
     report = progress or no_progress
     cache = cache_folder(cache_dir)
@@ -154,10 +161,9 @@ def _listed(entry: CatalogueEntry, cache: Path) -> ListedModel:
 
 def _unknown(name: str) -> ModelNotFoundError:
     known = [entry.name for entry in catalogue()]
-    nearest = difflib.get_close_matches(name, known, n=1)
-    meant = f"Did you mean {nearest[0]!r}? " if nearest else ""
+    meant = nearest(name, known) or " Name one of these, a folder, or a model on Hugging Face."
     return ModelNotFoundError(
         name,
         reason="it is no folder, no Hugging Face id (organisation/name) and not in the catalogue",
-        advice=f"{meant}Known by name: {', '.join(known)}.",
+        advice=f"Known by name: {', '.join(known)}.{meant}",
     )

@@ -4,6 +4,8 @@ Knows tensor names and number formats; knows nothing of tokenizers, downloads or
 gguf only, because the finished file's digest is pinned: a torch or transformers release must not move it.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +22,6 @@ from agenteval.models.progress import Progress
 
 ROWS_AT_ONCE = 8192
 """Rows de-quantised together: 30 MB of float32 at width 896, where the whole embedding would take 545 MB."""
-
 _LAYER_PARTS = {
     "attn_q": "self_attn.q_proj",
     "attn_k": "self_attn.k_proj",

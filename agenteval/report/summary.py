@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
 from agenteval.audit import clause_verdicts
-from agenteval.compare import ORDER, differs_at
+from agenteval.compare import ORDER, differs_at, passed_by_episode, sample_of
 from agenteval.contract import Contract
 from agenteval.digest import canonical_json
-from agenteval.grade import has_passed
 from agenteval.records import (
     ClauseVerdict,
     Divergence,
@@ -45,7 +43,7 @@ class RunSummary:
     @property
     def clauses(self) -> dict[str, ClauseVerdict]:
         """Each clause's verdict; empty where the run was not judged."""
-        return clause_verdicts(self.evidence) if self.evidence else {}
+        return clause_verdicts(self.evidence) if self.is_judged else {}
 
     @property
     def not_run(self) -> tuple[Episode, ...]:
@@ -58,10 +56,30 @@ class RunSummary:
         return len(self.episodes) - len(self.not_run)
 
     @property
+    def passing(self) -> int:
+        """Episodes that passed."""
+        return sum(value is True for value in self.passed.values())
+
+    @property
+    def failing(self) -> int:
+        """Episodes that a check failed."""
+        return sum(value is False for value in self.passed.values())
+
+    @property
+    def not_graded(self) -> int:
+        """Finished episodes of which nothing is known: a check could not be evaluated, or there is no grade."""
+        return self.finished - self.passing - self.failing
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether repeats were compared and clauses audited; both are stored together, the evidence last."""
+        return bool(self.evidence)
+
+    @property
     def pairs(self) -> int:
         """Repeats that could be compared with the first of their sample."""
         plans = [episode.plan for episode in self.episodes if episode.status is EpisodeStatus.FINISHED]
-        return len(plans) - len({(plan.task, plan.variant, plan.sample) for plan in plans})
+        return len(plans) - len({sample_of(plan) for plan in plans})
 
     def differing(self, level: Level) -> int:
         """Pairs that differ at a level."""
@@ -79,13 +97,12 @@ def summarize(reader: RunReader) -> RunSummary:
         UnknownNameError: If there is no such run.
     """
     run, end = reader.run()
-    grades = itertools.groupby(reader.grades(), key=lambda grade: grade.episode_id)
     return RunSummary(
         run=run,
         end=end,
         contract=Contract.model_validate_json(canonical_json(run.contract_fields)),
         episodes=tuple(reader.episodes()),
-        passed={episode_id: has_passed(tuple(group)) for episode_id, group in grades},
+        passed=passed_by_episode(reader.grades()),
         divergences=tuple(reader.divergences()),
         evidence=tuple(reader.evidence()),
     )

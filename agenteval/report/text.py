@@ -17,7 +17,8 @@ _MEANING = {
     Verdict.BREACHED: "a clause did not hold",
     Verdict.UNPROVEN: "what was measured does not decide every clause",
 }
-_RANK = (ClauseVerdict.BREACHED, ClauseVerdict.UNPROVEN, ClauseVerdict.KEPT, ClauseVerdict.NOT_PROMISED)
+_INDENT = " " * 10
+"""As wide as the words that begin a line."""
 
 
 def summary_text(summary: RunSummary) -> str:
@@ -28,13 +29,13 @@ def summary_text(summary: RunSummary) -> str:
         f"episodes  {_episodes(summary)}",
     ]
     lines += [
-        f"          not run: {episode.plan.label}: {printable(episode.message or '')}" for episode in summary.not_run
+        f"{_INDENT}not run: {episode.plan.label}: {printable(episode.message or '')}" for episode in summary.not_run
     ]
     if summary.contract.repeats.count > 1:
         lines.append(f"repeats   {_repeats(summary)}")
     # The sort is stable, so that equals stay in the order of their tasks.
     worst_first = sorted(summary.divergences, key=lambda item: -ORDER.index(item.level))
-    lines += [f"          {_divergence(item)}" for item in worst_first]
+    lines += [f"{_INDENT}{_divergence(item)}" for item in worst_first]
     if summary.evidence:
         lines += ["clauses", *_clauses(summary)]
     lines.append(_verdict(summary))
@@ -59,15 +60,15 @@ def summary_json(summary: RunSummary) -> dict[str, Any]:
             "planned": run.planned_episodes,
             "finished": summary.finished,
             "not_run": len(summary.not_run),
-            "passed": sum(value is True for value in summary.passed.values()),
-            "failed": sum(value is False for value in summary.passed.values()),
-            "not_graded": sum(value is None for value in summary.passed.values()),
+            "passed": summary.passing,
+            "failed": summary.failing,
+            "not_graded": summary.not_graded,
         },
         "repeats": {
             "count": summary.contract.repeats.count,
             "level": summary.contract.repeats.level.value,
             "pairs": summary.pairs,
-            "differing": summary.by_level(),
+            "differing": summary.by_level() if summary.is_judged else dict.fromkeys(summary.by_level()),
         },
         "divergences": [_divergence_json(item) for item in summary.divergences],
         "clauses": {
@@ -86,17 +87,26 @@ def exit_code(summary: RunSummary) -> int:
 
 
 def _episodes(summary: RunSummary) -> str:
-    passed = sum(value is True for value in summary.passed.values())
-    graded = sum(value is not None for value in summary.passed.values())
-    rate = f" ({passed / graded:.0%})" if graded else ""
-    return f"{summary.finished} of {summary.run.planned_episodes} finished, {passed} of {graded} passed{rate}"
+    graded = summary.passing + summary.failing
+    rate = f" ({_percent(summary.passing, graded)})" if graded else ""
+    rest = f", {summary.not_graded} not graded" if summary.not_graded else ""
+    finished = f"{summary.finished} of {summary.run.planned_episodes} finished"
+    return f"{finished}, {summary.passing} of {graded} passed{rate}{rest}"
+
+
+def _percent(part: int, whole: int) -> str:
+    """A share to the nearest percent; 100% means all of them and 0% none."""
+    nearest = round(100 * part / whole)
+    return f"{nearest if part in (0, whole) else min(max(nearest, 1), 99)}%"
 
 
 def _repeats(summary: RunSummary) -> str:
     if not summary.pairs:
         return "no pair to compare"
-    counts = ", ".join(f"{level} {count}" for level, count in summary.by_level().items())
     pairs = "1 pair" if summary.pairs == 1 else f"{summary.pairs} pairs"
+    if not summary.is_judged:
+        return f"{pairs}, not compared"
+    counts = ", ".join(f"{level} {count}" for level, count in summary.by_level().items())
     return f"{pairs} compared at {summary.contract.repeats.level}; that differ: {counts}"
 
 
@@ -113,14 +123,16 @@ def _divergence(item: Divergence) -> str:
 
 
 def _clauses(summary: RunSummary) -> list[str]:
-    """One line a clause: its verdict and the row that decided it."""
+    """Each clause's verdict and the first row that decided it, then every other row that was not kept."""
     lines = []
     for clause, verdict in summary.clauses.items():
         rows = [row for row in summary.evidence if row.clause == clause]
-        deciding = min(rows, key=lambda row: _RANK.index(row.verdict))
+        deciding = [row for row in rows if row.verdict is verdict][:1]
+        others = [row for row in rows if row not in deciding and _is_open(row)]
         facts = "1 fact" if len(rows) == 1 else f"{len(rows)} facts"
-        lines.append(f"  {clause:<9} {verdict:<12}  {facts:<8}  {_fact(deciding)}")
-        lines += [f"  {'':<9} {'':<12}  {'':<8}  {_fact(row)}" for row in rows if row is not deciding and _is_open(row)]
+        told = [_fact(row) for row in deciding + others] or ["nothing was measured"]
+        lines.append(f"  {clause:<9} {verdict:<12}  {facts:<8}  {told[0]}")
+        lines += [f"  {'':<9} {'':<12}  {'':<8}  {fact}" for fact in told[1:]]
     return lines
 
 
@@ -136,14 +148,18 @@ def _is_open(row: Evidence) -> bool:
 def _verdict(summary: RunSummary) -> str:
     if summary.verdict is None:
         end = summary.end
-        why = "it is still running, or its runner died" if end is None else f"{end.status}: {end.message}"
-        return f"verdict   none; {why}"
+        if end is None:
+            return "verdict   none; it is still running, or its runner died"
+        # The end of a server's log is part of some messages.
+        first, *others = [printable(line) for line in (end.message or "").splitlines()] or ["no reason was recorded"]
+        return "\n".join([f"verdict   none; {end.status}: {first}", *(f"{_INDENT}{line}" for line in others)])
     missing = summary.run.planned_episodes - summary.finished
     if summary.verdict is Verdict.UNPROVEN and missing:
         planned = summary.run.planned_episodes
-        return (
-            f"verdict   {summary.verdict}: {missing} of {planned} episodes were not run; mend the cause, then run again"
-        )
+        lost = "the only episode was" if planned == 1 else f"{missing} of {planned} episodes were"
+        return f"verdict   {summary.verdict}: {lost} not run; mend the cause, then run again"
+    if summary.verdict is Verdict.KEPT and ClauseVerdict.NOT_PROMISED in summary.clauses.values():
+        return f"verdict   {summary.verdict}: every clause that promises something was kept"
     return f"verdict   {summary.verdict}: {_MEANING[summary.verdict]}"
 
 

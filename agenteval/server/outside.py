@@ -24,7 +24,9 @@ class OutsideServer:
 
         Raises:
             ServerUnreachableError: If it does not answer.
-            InputError: If it does not serve the model, or serves several and none was named.
+            ServerRefusedError: If it will not list its models, for want of a key for instance.
+            ServerDiedError: If it answers no more while its facts are read, or as no vLLM does.
+            InputError: If it does not serve the model, or none, or several and none was named.
         """
         self.base_url = base_url.rstrip("/").removesuffix("/v1")
         self.api_key = os.environ.get("AGENTEVAL_API_KEY") or "none"
@@ -34,10 +36,14 @@ class OutsideServer:
             raise ServerUnreachableError(base_url=base_url, reason=str(error) or type(error).__name__) from error
         self.facts: ServerFacts = read_facts(self.base_url, api_key=self.api_key, log_text="")
         served = self.facts.served_models
-        if model is None and len(served) != 1:
-            raise InputError(f"{base_url} serves {', '.join(served) or 'nothing'}. Name one with --model.")
+        if not served:
+            raise InputError(f"{base_url} serves no model. Look at its log, or correct --base-url.")
+        if model is None and len(served) > 1:
+            raise InputError(f"{base_url} serves {', '.join(served)}. Name one with --model.")
         if model is not None and model not in served:
-            raise InputError(f"{base_url} does not serve {model!r}; it serves {', '.join(served)}. Use that name.")
+            raise InputError(
+                f"{base_url} does not serve {model!r}. Name what it serves with --model: {', '.join(served)}."
+            )
         self.model_name = model or served[0]
 
     def is_alive(self) -> bool:

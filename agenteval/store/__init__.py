@@ -4,14 +4,13 @@ A finished turn is made durable in the run's journal (one line, one fsync) and m
 the database closed in between, so that other programs can open it while a run writes (DECISIONS 4).
 """
 
-from agenteval.store.database import DEFAULT_PATH, files_folder, open_for_reading
+from agenteval.store.database import files_folder, open_for_reading
 from agenteval.store.journal import recover
 from agenteval.store.query import QueryResult, run_query
 from agenteval.store.reader import RunReader, list_runs, run_ids
 from agenteval.store.writer import RunWriter
 
 __all__ = [
-    "DEFAULT_PATH",
     "QueryResult",
     "RunReader",
     "RunWriter",

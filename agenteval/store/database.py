@@ -22,7 +22,6 @@ from agenteval.errors import (
 )
 from agenteval.schema import MIGRATIONS, VERSION
 
-DEFAULT_PATH = Path("agenteval.duckdb")
 LOCK_WAIT_S = 30.0
 """A batch holds the database for well under a second; a shell that stays open holds it for longer."""
 _RETRY_S = 0.05
@@ -62,8 +61,11 @@ def open_for_reading(path: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[duc
     try:
         _check_version(connection, path)
         yield connection
+    except duckdb.Error as error:
+        # Damage is found only where the damaged part is read.
+        raise _translated(path, error, read_only=True) from error
     finally:
-        connection.close()
+        _close(connection, path, read_only=True)
 
 
 @contextmanager
@@ -124,11 +126,11 @@ def _opened(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _close(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+def _close(connection: duckdb.DuckDBPyConnection, path: Path, *, read_only: bool = False) -> None:
     try:
         connection.close()
     except duckdb.Error as error:
-        raise _translated(path, error) from error
+        raise _translated(path, error, read_only=read_only) from error
 
 
 def _holder(message: str) -> str:
@@ -167,4 +169,5 @@ def _translated(path: Path, error: duckdb.Error, *, read_only: bool = False) -> 
     reason = str(error).splitlines()[0]
     if not read_only and any(words in str(error) for words in _DISK_WORDS):
         return StoreUnwritableError(path=path, reason=reason)
-    return StoreUnreadableError(path=path, reason=reason)
+    advice = "Restore the file from a copy, or name another database with --db."
+    return StoreUnreadableError(path=path, reason=reason, advice=advice)

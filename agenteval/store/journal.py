@@ -27,6 +27,8 @@ from agenteval.store.tables import arrow_tables
 
 READER_WAIT_S = 1.0
 """A reader does without what a dead runner left, rather than wait long for it."""
+RUN_AGAIN = "What was whole is in the database; for the rest, start the run again with the same command."
+"""What to do about a journal of which some lines are damaged."""
 _logger = log.get("store")
 
 
@@ -102,7 +104,11 @@ def ingest(path: Path, journal: Path, *, wait_s: float = LOCK_WAIT_S) -> Ingeste
             connection.execute("INSERT OR REPLACE INTO journals VALUES (?, ?)", [run_id, end])
             connection.commit()
         except (duckdb.ConstraintException, duckdb.ConversionException) as error:
-            raise StoreUnreadableError(path=journal, reason=str(error).splitlines()[0]) from error
+            raise StoreUnreadableError(
+                path=journal,
+                reason=str(error).splitlines()[0],
+                advice="None of its last records are in the database; start the run again with the same command.",
+            ) from error
     return Ingested(lines=len(lines), end=end, damaged=damaged)
 
 
@@ -135,17 +141,18 @@ def recover_for_reading(path: Path) -> None:
         _logger.warning("unloaded_turns", folder=str(files_folder(path)), reason=str(error))
 
 
-def set_aside(journal: Path, reason: str) -> None:
-    """Keep a journal that could not be loaded whole, under a name that no command reads again."""
+def set_aside(journal: Path, reason: str) -> Path:
+    """Keep a journal that could not be loaded whole, under a name that no command reads again; returns its path."""
     kept = journal.with_suffix(".jsonl.damaged")
     journal.rename(kept)
     _logger.warning("damaged_journal", kept=str(kept), reason=reason)
+    return kept
 
 
 def _load(path: Path, journal: Path, *, wait_s: float) -> None:
     try:
         damaged = ingest(path, journal, wait_s=wait_s).damaged
-        problem = f"{damaged} of its lines are damaged and were left out" if damaged else None
+        problem = f"{damaged} of its lines are damaged and were left out. {RUN_AGAIN}" if damaged else None
     except StoreUnreadableError as error:
         if error.path != journal:
             raise
@@ -188,7 +195,9 @@ def _whole_lines(journal: Path, start: int) -> bytes:
             file.seek(start)
             content = file.read()
     except OSError as error:
-        raise StoreUnreadableError(path=journal, reason=str(error)) from error
+        raise StoreUnreadableError(
+            path=journal, reason=str(error), advice="Look at the file and its rights, then give the command again."
+        ) from error
     return content[: content.rfind(b"\n") + 1]
 
 
@@ -234,8 +243,8 @@ def _end(connection: duckdb.DuckDBPyConnection, line: Row) -> None:
         )
     elif line["record"] == "BootEnd":
         connection.execute(
-            "UPDATE boots SET ended_at = ?, reason = ?, metrics = ? WHERE boot_id = ?",
-            [line["ended_at"], line["reason"], json.dumps(line["metrics"]), line["boot_id"]],
+            "UPDATE boots SET ended_at = ?, reason = ?, metrics = ?, model_digest = ? WHERE boot_id = ?",
+            [line["ended_at"], line["reason"], json.dumps(line["metrics"]), line["model_digest"], line["boot_id"]],
         )
 
 

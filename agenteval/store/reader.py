@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +11,25 @@ from typing import Any
 import duckdb
 
 from agenteval.errors import UnknownNameError
-from agenteval.records import Boot, BootEnd, Divergence, Episode, Evidence, Grade, Run, RunEnd, ToolCall, Turn
+from agenteval.records import Boot, BootEnd, Divergence, Episode, Evidence, Grade, Run, RunEnd, Turn
 from agenteval.store import tables
 from agenteval.store.database import open_for_reading
 from agenteval.store.journal import recover_for_reading
 from agenteval.store.lines import Row
 
 _CHUNK = 2_000
+"""Rows fetched at once."""
+_IN_ORDER = "ORDER BY e.task, e.variant, e.sample, e.repeat, e.position"
+"""Repeats of a sample beside each other; the three queries below are read alongside, so all have this order."""
+_EPISODES_IN_ORDER = f"SELECT e.* FROM episodes e WHERE e.run_id = ? {_IN_ORDER}"
+_TURNS_IN_ORDER = (
+    "SELECT t.* FROM turns t JOIN episodes e USING (episode_id) "
+    f"WHERE t.run_id = ? AND t.kind = 'episode' {_IN_ORDER}, t.turn"
+)
+_CALLS_IN_ORDER = (
+    "SELECT c.* FROM tool_calls c JOIN turns t USING (episode_id, turn) JOIN episodes e USING (episode_id) "
+    f"WHERE c.run_id = ? AND t.kind = 'episode' {_IN_ORDER}, c.turn, c.call"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,21 +78,15 @@ class RunReader:
         return self._records("divergences", "ORDER BY episode_a, episode_b")
 
     def trajectories(self) -> Iterator[tuple[Episode, tuple[Turn, ...]]]:
-        """Each ended episode with its turns, repeats of a sample together; memory holds one chunk of turns."""
-        episodes = {episode.plan.episode_id: episode for episode in self.episodes()}
-        calls = self._tool_calls()
-        rows = self._stream(
-            "SELECT t.* FROM turns t JOIN episodes e USING (episode_id) WHERE t.run_id = ? AND t.kind = 'episode' "
-            "ORDER BY e.task, e.variant, e.sample, e.repeat, t.turn",
-            [self.run_id],
-        )
-        with_turns = set()
-        for episode_id, group in itertools.groupby(rows, key=lambda row: str(row["episode_id"])):
-            with_turns.add(episode_id)
-            turns = (tables.turn_from(row, tuple(calls.get((episode_id, row["turn"]), ()))) for row in group)
-            yield episodes[episode_id], tuple(turns)
-        for episode_id in sorted(episodes.keys() - with_turns):
-            yield episodes[episode_id], ()
+        """Each ended episode with its turns, or none, repeats of a sample together and in order.
+
+        Beyond what DuckDB sorts with, memory holds the turns of one episode and a chunk of each table's rows.
+        """
+        turns = _Groups(self._stream(_TURNS_IN_ORDER, [self.run_id]), "episode_id")
+        calls = _Groups(self._stream(_CALLS_IN_ORDER, [self.run_id]), "episode_id", "turn")
+        for row in self._stream(_EPISODES_IN_ORDER, [self.run_id]):
+            episode = tables.episode_from(row)
+            yield episode, tuple(_turn_from(turn, calls) for turn in turns.take(episode.plan.episode_id))
 
     def probe_turns(self) -> tuple[Turn, ...]:
         """The probes of all boots, in order of their start."""
@@ -90,21 +95,13 @@ class RunReader:
 
     def turns(self, episode_id: str) -> tuple[Turn, ...]:
         """One episode's turns, in order."""
-        calls = self._tool_calls(episode_id)
-        query = "SELECT * FROM turns WHERE run_id = ? AND episode_id = ? ORDER BY turn"
-        rows = self._stream(query, [self.run_id, episode_id])
-        return tuple(tables.turn_from(row, tuple(calls.get((episode_id, row["turn"]), ()))) for row in rows)
-
-    def _tool_calls(self, episode_id: str | None = None) -> dict[tuple[str, int], list[ToolCall]]:
-        """Calls by episode and turn; of the whole run where no episode is named."""
-        calls: dict[tuple[str, int], list[ToolCall]] = defaultdict(list)
-        query = (
-            "SELECT * FROM tool_calls WHERE run_id = $1 AND ($2 IS NULL OR episode_id = $2) "
-            "ORDER BY episode_id, turn, call"
+        where = "WHERE run_id = ? AND episode_id = ?"
+        parameters = [self.run_id, episode_id]
+        calls = _Groups(
+            self._stream(f"SELECT * FROM tool_calls {where} ORDER BY turn, call", parameters), "episode_id", "turn"
         )
-        for row in self._stream(query, [self.run_id, episode_id]):
-            calls[row["episode_id"], row["turn"]].append(tables.tool_call_from(row))
-        return calls
+        rows = self._stream(f"SELECT * FROM turns {where} ORDER BY turn", parameters)
+        return tuple(_turn_from(row, calls) for row in rows)
 
     def _records(self, table: str, order: str) -> list[Any]:
         rows = self._rows(f"SELECT * FROM {table} WHERE run_id = ? {order}")
@@ -116,6 +113,27 @@ class RunReader:
     def _stream(self, query: str, parameters: list[Any]) -> Iterator[Row]:
         with open_for_reading(self.path) as connection:
             yield from stream_rows(connection.execute(query, parameters))
+
+
+class _Groups:
+    """Rows that share a key, taken in the order in which the stream has the keys."""
+
+    def __init__(self, rows: Iterator[Row], *key: str) -> None:
+        self._groups = itertools.groupby(rows, key=lambda row: tuple(row[name] for name in key))
+        self._next = next(self._groups, None)
+
+    def take(self, *key: Any) -> list[Row]:
+        """The rows of a key; none where the stream has other keys next."""
+        if self._next is None or self._next[0] != key:
+            return []
+        rows = list(self._next[1])
+        self._next = next(self._groups, None)
+        return rows
+
+
+def _turn_from(row: Row, calls: _Groups) -> Turn:
+    made = calls.take(row["episode_id"], row["turn"])
+    return tables.turn_from(row, tuple(tables.tool_call_from(call) for call in made))
 
 
 def stream_rows(result: duckdb.DuckDBPyConnection) -> Iterator[Row]:

@@ -66,6 +66,7 @@ RUNS = Table(
         "contract_fields": _TEXT,
         "model": _TEXT,
         "model_digest": _TEXT,
+        "agent": _TEXT,
         "samples": _INT,
         "repeats": _INT,
         "planned_episodes": _INT,

@@ -12,7 +12,15 @@ from agenteval import log
 from agenteval.errors import StoreError, StoreUnreadableError, StoreUnwritableError
 from agenteval.records import Run
 from agenteval.store.database import files_folder, open_for_writing
-from agenteval.store.journal import create_journal, forget_ingested, ingest, recover, set_aside, write_lines
+from agenteval.store.journal import (
+    RUN_AGAIN,
+    create_journal,
+    forget_ingested,
+    ingest,
+    recover,
+    set_aside,
+    write_lines,
+)
 from agenteval.store.lines import Record, to_line
 
 INGEST_EVERY_S = 2.0
@@ -70,6 +78,7 @@ class RunWriter:
             self.append(run)()
         except StoreError:
             self._end_threads()
+            self._file.close()
             raise
 
     def append(self, record: Record) -> Callable[[], None]:
@@ -97,14 +106,18 @@ class RunWriter:
                 Also where a record had been refused that nobody waited for.
         """
         self._end_threads()
-        if self._failure is not None:
-            raise self._failure
-        self._ingest(always=True)
-        if self._damaged:
-            reason = f"{self._damaged} of its lines were changed by something else and are not in the database"
-            set_aside(self.journal, reason)
-            raise StoreUnreadableError(path=self.journal.with_suffix(".jsonl.damaged"), reason=reason)
-        self.journal.unlink()
+        try:
+            if self._failure is not None:
+                raise self._failure
+            self._ingest(always=True)
+            if self._damaged:
+                reason = f"{self._damaged} of its lines were changed by something else and are not in the database"
+                kept = set_aside(self.journal, reason)
+                raise StoreUnreadableError(path=kept, reason=reason, advice=RUN_AGAIN)
+            self.journal.unlink()
+        finally:
+            # Last, for it gives up the lock: a journal that stands there unlocked is another command's to load.
+            self._file.close()
         if self._refused is not None:
             raise self._refused
 
@@ -127,7 +140,6 @@ class RunWriter:
         self._queue.put(None)
         self._journaler.join()
         self._ingester.join()
-        self._file.close()
 
     def _journal_loop(self) -> None:
         open_for_more = True

@@ -11,6 +11,7 @@ from golden_files import check_golden
 
 from agenteval.audit import RunFacts, audit_run, run_verdict
 from agenteval.compare import compare
+from agenteval.digest import derive_seed
 from agenteval.records import Episode, EpisodeStatus, RunEnd, StopReason, Turn, Verdict
 from agenteval.report import RunSummary, exit_code, summary_json, summary_text
 
@@ -42,7 +43,12 @@ def kept() -> RunSummary:
 def diverged() -> RunSummary:
     """Fifteen pairs that differ: every one is named."""
     facts, turns = made.kept_run(made.contract("default"))
-    plans = [made.plan(place, task=f"task-{place // 2:02d}", repeat=place % 2) for place in range(30)]
+    seed = facts.contract.sampling.seed
+    tasks = [f"task-{place // 2:02d}" for place in range(30)]
+    plans = [
+        made.plan(place, task=task, repeat=place % 2, seed=derive_seed(seed, task, "base", 0))
+        for place, task in enumerate(tasks)
+    ]
     divergences = []
     for first, second in zip(plans[::2], plans[1::2], strict=True):
         changed = replace(made.turn(0, second), output_ids=(11, 99, 13), output_tokens=("a", "\x1b[31m\n", "c"))
@@ -53,7 +59,7 @@ def diverged() -> RunSummary:
         divergences.append(found)
     run = replace(facts.run, planned_episodes=30)
     turns = [*made.probes(facts.contract), *(made.turn(0, plan) for plan in plans)]
-    episodes = tuple(made.episode(plan) for plan in plans)
+    episodes = tuple(made.episode(plan, turns=1) for plan in plans)
     facts = replace(facts, run=run, episodes=episodes, divergences=tuple(divergences))
     return summary(made.with_end(facts, len(turns)), turns)
 
@@ -94,6 +100,15 @@ def running() -> RunSummary:
     return replace(stopped(), end=None)
 
 
+def cut_short() -> RunSummary:
+    """A pair has finished and was not compared; one check of it could not be evaluated."""
+    message = "The server exited. Its log ends:\n\x1b[31mout of memory"
+    end = RunEnd(run_id=made.RUN, ended_at=made.START, status="failed", verdict=None, message=message)
+    done = kept()
+    passed: dict[str, bool | None] = {done.episodes[0].plan.episode_id: True, done.episodes[1].plan.episode_id: None}
+    return replace(done, end=end, evidence=(), passed=passed, run=replace(done.run, planned_episodes=4))
+
+
 RUNS = {
     "kept": (kept, 0),
     "diverged": (diverged, 1),
@@ -102,6 +117,7 @@ RUNS = {
     "not-run": (not_run, 2),
     "stopped": (stopped, 2),
     "running": (running, 2),
+    "cut-short": (cut_short, 2),
 }
 
 
@@ -125,6 +141,30 @@ def test_the_exit_status_follows_from_the_verdict(name: str) -> None:
 def test_every_verdict_has_an_exit_status() -> None:
     ends = [replace(kept().end, verdict=verdict) for verdict in Verdict]  # type: ignore[type-var]
     assert [exit_code(replace(kept(), end=end)) for end in ends] == [0, 1, 1, 2]
+
+
+def test_all_is_said_only_of_all() -> None:
+    """999 of 1000 are no 100%, and one of 1000 is not nothing."""
+    episodes = tuple(made.episode(made.plan(place)) for place in range(1000))
+    for passing, said in [(0, "0%"), (1, "1%"), (999, "99%"), (1000, "100%")]:
+        passed: dict[str, bool | None] = {item.plan.episode_id: item.plan.position < passing for item in episodes}
+        assert f"{passing} of 1000 passed ({said})" in summary_text(replace(kept(), episodes=episodes, passed=passed))
+
+
+def test_a_clause_that_promises_nothing_is_not_said_to_be_kept() -> None:
+    of = made.contract("default")
+    same = summary(*made.kept_run(of))
+    assert same.verdict is Verdict.KEPT
+    assert summary_text(same).endswith("kept: every clause that promises something was kept")
+
+
+def test_a_clause_is_shown_with_what_decided_it() -> None:
+    """Rows that were kept stand before the breach; the breach is what is told first."""
+    done = breached()
+    for clause, verdict in done.clauses.items():
+        [line] = [line for line in summary_text(done).splitlines() if line.startswith(f"  {clause} ")]
+        row = next(row for row in done.evidence if row.clause == clause and row.fact in line)
+        assert row.verdict is verdict
 
 
 def test_nothing_that_a_model_wrote_steers_the_terminal() -> None:

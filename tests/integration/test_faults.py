@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fake_vllm import FakeConfig, FakeVllm
 
 from .conftest import SUITE, CommandLine
 
@@ -27,15 +29,17 @@ HEAD = "name: mine\ndescription: mine\nextends: strict\n"
 @pytest.mark.parametrize(
     ("arguments", "words", "advice"),
     [
-        pytest.param(["--model", "no-such-model"], "no-such-model", "", id="wrong model name"),
+        pytest.param(["--model", "no-such-model"], "no-such-model", "a model on Hugging Face.", id="wrong model name"),
         pytest.param(["--contract", "strickt"], "'strickt'", "Did you mean 'strict'?", id="wrong contract name"),
         pytest.param(["--task", "busy-bnak"], "There is no task 'busy-bnak'", "Did you mean 'busy-bank'?", id="task"),
-        pytest.param(["--tag", "nope"], "There is no tag 'nope'", "", id="wrong tag"),
+        pytest.param(["--tag", "nope"], "There is no tag 'nope'", "Name one of these.", id="wrong tag"),
         pytest.param(["--agent", "nothing"], "names no agent", "Write it as package.module:factory.", id="agent"),
         pytest.param(["--agent", "no_such_module:x"], "cannot be imported", "on PYTHONPATH?", id="agent's module"),
-        pytest.param(["--base-url", "http://127.0.0.1:9"], "127.0.0.1:9", "", id="nobody at the base URL"),
-        pytest.param(["--limit", "0"], "no whole number above 0", "", id="limit"),
-        pytest.param(["--port", "99999"], "no port", "", id="port"),
+        pytest.param(
+            ["--base-url", "http://127.0.0.1:9"], "127.0.0.1:9", "to have one started.", id="nobody at the base URL"
+        ),
+        pytest.param(["--limit", "0"], "no whole number above 0", "write 1 or more", id="limit"),
+        pytest.param(["--port", "99999"], "no port", "write one from 1 to 65535", id="port"),
     ],
 )
 def test_a_wrong_option_is_answered_with_what_to_do(
@@ -46,6 +50,25 @@ def test_a_wrong_option_is_answered_with_what_to_do(
     assert (done.code, done.out) == (2, "")
     assert words in done.err
     assert done.err.rstrip().endswith(advice)
+
+
+def test_a_mistake_of_our_own_is_not_taken_for_a_verdict(cli: CommandLine) -> None:
+    (cli.folder / "duckdb.py").write_text("raise RuntimeError('a broken duckdb')")
+    process = cli.start([sys.executable, "-m", "agenteval", "runs"])
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "")
+    assert "RuntimeError: a broken duckdb" in err
+    assert err.rstrip().endswith("Please report it, with the lines above.")
+
+
+def test_a_server_that_wants_a_key_is_answered_with_where_to_put_it(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AGENTEVAL_API_KEY", raising=False)
+    with FakeVllm(FakeConfig(api_key="secret")) as server:
+        done = cli("run", SUITE, "--contract", "default", "--base-url", server.base_url)
+    assert done.code == 2
+    assert done.err.rstrip().endswith("Set AGENTEVAL_API_KEY to a key that the server takes, then run again.")
 
 
 def test_a_suite_that_is_none(cli: CommandLine) -> None:
@@ -160,6 +183,17 @@ def test_one_bad_answer_costs_one_episode_and_no_server(cli: CommandLine, engine
     assert done.out.count("not run: ") == 1
     assert "The server answered 500" in done.out
     assert len(cli.sql("select boot_id from boots")) == 1
+
+
+def test_a_response_without_its_evidence_says_how_to_see_which_version_answered(
+    cli: CommandLine, engine_env: Engine
+) -> None:
+    engine_env({"faults": {"omit": ["token_ids"]}})
+    done = cli.run("strict", "--limit", "1", "--quiet")
+    assert (done.code, "has no usable 'choices[0].token_ids'" in done.err) == (2, True)
+    advised = done.err.rstrip().rpartition("agenteval sql ")[2].strip('"')
+    (answer,) = cli.sql(advised)
+    assert list(answer.values())[1].startswith("0.")
 
 
 def test_a_database_that_cannot_be_made_is_known_before_the_server_starts(cli: CommandLine) -> None:

@@ -90,6 +90,17 @@ def test_sql_as_json(reader: CommandLine) -> None:
     assert str(row["started_at"]).startswith("20")
 
 
+@pytest.mark.parametrize(
+    ("columns", "row"),
+    [
+        pytest.param("1 as a, 2 as a, 3 as a", {"a": 1, "a_2": 2, "a_3": 3}, id="equal names"),
+        pytest.param("1 as a, 2 as a, 3 as a_2", {"a": 1, "a_3": 2, "a_2": 3}, id="a number that is taken"),
+    ],
+)
+def test_sql_as_json_keeps_every_column(reader: CommandLine, columns: str, row: dict[str, int]) -> None:
+    assert json.loads(reader("sql", f"select {columns}", "--json").out) == [row]
+
+
 def test_sql_as_csv(reader: CommandLine) -> None:
     done = reader("sql", "select contract, 'a,\"b\"\nc' as text from runs order by 1", "--csv")
     rows = list(csv.reader(io.StringIO(done.out)))

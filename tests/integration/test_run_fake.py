@@ -47,7 +47,7 @@ def test_invariant_is_refused_without_a_gpu_before_anything_starts(cli: CommandL
     assert done.code == 2
     assert "Contract 'invariant' cannot be kept here, so nothing was started:" in done.err
     assert "batch-invariant kernels need an NVIDIA GPU" in done.err
-    assert done.err.rstrip().endswith("name one with --contract.")
+    assert done.err.rstrip().endswith("strict, isolated and default need no GPU.")
     assert not list(cli.folder.iterdir())
 
 

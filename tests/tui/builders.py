@@ -46,6 +46,7 @@ def make_run(run_id: str = "run-1", **changes: Any) -> Run:
         "contract_fields": {},
         "model": "/models/tiny",
         "model_digest": "sha256:2",
+        "agent": "agenteval",
         "samples": 1,
         "repeats": 2,
         "planned_episodes": 4,

@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval.tui.text import Excerpt, count, excerpt_around, logprob, margin, passed, quoted, visible, visible_lines
+from agenteval.tui.text import (
+    Excerpt,
+    count,
+    excerpt_around,
+    logprob,
+    margin,
+    passed,
+    quoted,
+    share,
+    visible,
+    visible_lines,
+)
 
 
 @given(st.text(st.characters(exclude_categories=[])))
@@ -35,6 +46,13 @@ def test_an_excerpt_holds_the_part_that_differs_and_its_surroundings() -> None:
 )
 def test_a_margin_has_its_word(value: float | None, said: str) -> None:
     assert margin(value) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(None, "-"), (0.0, "0%"), (0.001, "1%"), (0.5, "50%"), (0.999, "99%"), (1.0, "100%")]
+)
+def test_a_share_says_all_or_none_only_where_it_is(value: float | None, said: str) -> None:
+    assert share(value) == said
 
 
 def test_unknown_is_not_zero() -> None:

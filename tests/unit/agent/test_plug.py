@@ -15,7 +15,7 @@ from langgraph.prebuilt import create_react_agent
 
 from agenteval.agent import AgentResult, EpisodeContext, build_graph, load_factory, run_agent
 from agenteval.client import EpisodeOverError
-from agenteval.errors import InputError
+from agenteval.errors import AgentError, InputError
 from agenteval.records import StopReason
 
 from .conftest import Stage, StageBuilder
@@ -93,11 +93,19 @@ def test_wrong_arguments_are_answered_by_the_mock_and_not_by_langchain(stage: St
 
 
 def test_a_tool_can_be_called_without_langgraph(stage: StageBuilder) -> None:
-    episode = stage([])
+    episode = stage([LOOK])
+    episode.context.openai().chat.completions.create(model="fake", messages=[{"role": "user", "content": "look"}])
     look = next(tool for tool in episode.context.langchain_tools() if tool.name == "look")
     assert look.invoke({"id": 3}) == "order 3, call 1"
     assert look.invoke('{"id": 4}') == "order 4, call 2"
     assert "NaN is no JSON value" in look.invoke({"id": float("nan")})
+
+
+def test_a_tool_called_before_any_model_call_belongs_to_no_turn(stage: StageBuilder) -> None:
+    episode = stage([])
+    look = next(tool for tool in episode.context.langchain_tools() if tool.name == "look")
+    with pytest.raises(AgentError, match="outside of a turn"):
+        look.invoke({"id": 3})
 
 
 def test_a_graph_may_wrap_the_default_one(stage: StageBuilder) -> None:

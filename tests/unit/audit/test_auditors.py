@@ -35,22 +35,33 @@ def every_turn(**fields: Any) -> Change:
 
 def one_turn(place: int, **fields: Any) -> Change:
     """The turn at a place, probes counted, differs."""
-    return lambda facts, turns: (facts, [*turns[:place], replace(turns[place], **fields), *turns[place + 1 :]])
+    return lambda facts, turns: recounted(facts, [*turns[:place], replace(turns[place], **fields), *turns[place + 1 :]])
+
+
+def later_turns(**fields: Any) -> Change:
+    """Every turn after the first of its episode differs."""
+    return lambda facts, turns: (facts, [replace(turn, **fields) if turn.turn else turn for turn in turns])
+
+
+def recounted(facts: RunFacts, turns: list[Turn]) -> Recorded:
+    """The engine has counted the cached tokens that the turns report."""
+    return made.with_end(facts, prefix_cache_hits=made.cached(turns)), turns
 
 
 def one_probe(name: str, cached_tokens: int | None) -> Change:
     def change(facts: RunFacts, turns: list[Turn]) -> Recorded:
-        return facts, [
+        changed = [
             replace(turn, cached_tokens=cached_tokens) if turn.episode_id.endswith(f"/{name}") else turn
             for turn in turns
         ]
+        return recounted(facts, changed)
 
     return change
 
 
 def without_probes(facts: RunFacts, turns: list[Turn]) -> Recorded:
     left = [turn for turn in turns if turn.kind != "probe"]
-    return made.with_end(facts, len(left)), left
+    return made.with_end(facts, len(left), prefix_cache_hits=made.cached(left)), left
 
 
 def server(**changes: Any) -> Change:
@@ -71,6 +82,32 @@ def config(section: str, **fields: Any) -> Change:
         return made.with_server(facts, config=found), turns
 
     return change
+
+
+def without_config(section: str, field: str) -> Change:
+    """A field is missing from what the server reports."""
+
+    def change(facts: RunFacts, turns: list[Turn]) -> Recorded:
+        found = copy.deepcopy(facts.boots[0][0].facts["config"])
+        del found["vllm_config"][section][field]
+        return made.with_server(facts, config=found), turns
+
+    return change
+
+
+def folder_after(digest: str | None) -> Change:
+    """The model's folder held something else when the server had stopped."""
+
+    def change(facts: RunFacts, turns: list[Turn]) -> Recorded:
+        boot, ended = facts.boots[0]
+        assert ended is not None
+        return replace(facts, boots=((boot, replace(ended, model_digest=digest)),)), turns
+
+    return change
+
+
+def a_turn_lost(facts: RunFacts, turns: list[Turn]) -> Recorded:
+    return made.with_end(facts, len(turns) - 1), turns[:-1]
 
 
 def unmanaged(facts: RunFacts, turns: list[Turn]) -> Recorded:
@@ -154,6 +191,7 @@ TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] 
     ("cache", "isolated", "isolated", {}, None, KEPT),
     ("cache", "isolated, own turns hit", "isolated", {}, one_turn(4, cached_tokens=16), KEPT),
     ("cache", "isolated, a first turn hit", "isolated", {}, one_turn(3, cached_tokens=16), BREACHED),
+    ("cache", "isolated, turns report less than the engine", "isolated", {}, end(prefix_cache_hits=99.0), BREACHED),
     ("cache", "isolated, control missed", "isolated", {}, one_probe("cache-warm", 0), BREACHED),
     ("cache", "isolated, control unknown", "isolated", {}, one_probe("cache-warm", None), UNPROVEN),
     ("cache", "isolated, other salt hit", "isolated", {}, one_probe("cache-other-salt", 16), BREACHED),
@@ -174,6 +212,7 @@ TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] 
     ("batching", "server's limit unknown", "strict", {}, server(config={}), UNPROVEN),
     ("batching", "config as text", "strict", {}, server(config={"vllm_config": "text"}), UNPROVEN),
     ("batching", "invariant", "invariant", {}, every_turn(requests_in_flight=16), KEPT),
+    ("batching", "invariant, never in company", "invariant", {}, None, UNPROVEN),
     ("batching", "invariant, too many", "invariant", {}, every_turn(requests_in_flight=17), BREACHED),
     ("batching", "invariant, switched off", "invariant", {}, config("vllm_env", VLLM_BATCH_INVARIANT=False), BREACHED),
     ("batching", "invariant, switch unknown", "invariant", {}, config("vllm_env", VLLM_BATCH_INVARIANT=None), UNPROVEN),
@@ -218,6 +257,9 @@ TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] 
         config("model_config", quantization=None),
         BREACHED,
     ),
+    ("engine", "auto dtype resolved otherwise", "strict", {}, config("model_config", dtype="torch.float16"), BREACHED),
+    ("engine", "a field that is not reported", "strict", {}, without_config("model_config", "dtype"), UNPROVEN),
+    ("engine", "another seed", "strict", {}, config("model_config", seed=1), BREACHED),
     ("engine", "no config", "strict", {}, server(config={}), UNPROVEN),
     ("engine", "backend as asked", "strict", TRITON, None, KEPT),
     ("engine", "another backend", "strict", TRITON, server(log={"attention_backend": "FLASH_ATTN"}), BREACHED),
@@ -229,6 +271,10 @@ TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] 
     ("model", "another one", "strict", PINNED, model_digest("sha256:" + "9" * 64), BREACHED),
     ("model", "not hashed", "strict", {}, model_digest("unknown"), UNPROVEN),
     ("model", "another name answered", "strict", {}, one_turn(4, response={"model": "other"}), BREACHED),
+    ("model", "another folder loaded", "strict", {}, config("model_config", model="/other"), BREACHED),
+    ("model", "another tokenizer loaded", "strict", {}, config("model_config", tokenizer="/other"), BREACHED),
+    ("model", "the folder changed meanwhile", "strict", {}, folder_after("sha256:" + "9" * 64), BREACHED),
+    ("model", "the folder could not be hashed again", "strict", {}, folder_after(None), UNPROVEN),
     ("boot", "one", "strict", {}, None, KEPT),
     ("boot", "two", "strict", {}, second_boot, BREACHED),
     ("boot", "two, any accepted", "default", {}, second_boot, UNPROVEN),
@@ -247,10 +293,11 @@ TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] 
     ("tools", "a mock that gives another answer at once", "strict", {}, call_of(is_repeatable=False), BREACHED),
     ("prompts", "rendered alike", "strict", {}, None, KEPT),
     ("prompts", "rendered otherwise", "strict", {}, one_turn(5, prompt_added=(1, 2)), BREACHED),
-    ("prompts", "not continuous, not promised", "strict", {}, every_turn(is_continuous=False), KEPT),
+    ("prompts", "not continuous, not promised", "strict", {}, later_turns(prompt_kept=9), KEPT),
     ("prompts", "continuous", "strict", CONTINUOUS, None, KEPT),
-    ("prompts", "not continuous", "strict", CONTINUOUS, one_turn(4, is_continuous=False), BREACHED),
-    ("prompts", "no later turn", "strict", CONTINUOUS, every_turn(is_continuous=None), UNPROVEN),
+    ("prompts", "not continuous", "strict", CONTINUOUS, later_turns(prompt_kept=9), BREACHED),
+    ("prompts", "no later turn", "strict", CONTINUOUS, every_turn(turn=0), UNPROVEN),
+    ("prompts", "a stored turn is missing", "strict", {}, a_turn_lost, UNPROVEN),
     ("repeats", "agree", "strict", {}, None, KEPT),
     ("repeats", "differ", "strict", {}, diverged, BREACHED),
     ("repeats", "differ below the level", "strict", {"repeats__level": "calls"}, diverged, KEPT),
@@ -298,4 +345,4 @@ def test_every_clause_has_evidence_in_the_contracts_order(name: str) -> None:
 def test_evidence_names_the_turns_that_broke_a_clause() -> None:
     facts, turns = one_turn(4, cached_tokens=16)(*made.kept_run(made.contract()))
     breached = [row for row in audit_run(facts, turns) if row.verdict is BREACHED]
-    assert [row.detail["turns"] for row in breached] == ["run-1/00000 turn 1: 16"]
+    assert breached[0].detail["turns"] == "run-1/00000 turn 1: 16"

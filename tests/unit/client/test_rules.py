@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval.client import RequestRules, check_accepted
-from agenteval.client.rules import _UNCOVERED as UNCOVERED
+from agenteval.client.rules import UNCOVERED
 from agenteval.contract import Sampling
 from agenteval.errors import RequestContradictsContractError, UnsupportedClauseError
 

@@ -11,7 +11,15 @@ import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenteval.compare import ORDER, Trajectory, canonical_arguments, compare
+from agenteval.compare import (
+    ORDER,
+    Trajectory,
+    canonical_arguments,
+    compare,
+    first_difference,
+    full_prompts,
+    token_rows,
+)
 from agenteval.records import Divergence, Level, Turn
 
 PLANS = (made.plan(0), made.plan(1))
@@ -169,7 +177,41 @@ def test_everything_before_the_place_agrees(pair: tuple[Trajectory, Trajectory])
         return
     before = [made.trajectory(*one.turns[: found.turn], of=one.episode.plan, passed=True) for one in pair]
     rest = compare(*before)
-    assert rest is None or rest.level is Level.LOGPROBS
+    # A logprob that differs before a token does is no place of a divergence in tokens, calls, tools or outcome.
+    assert rest is None or (rest.level is Level.LOGPROBS and found.level is not Level.LOGPROBS)
+
+
+@settings(deadline=None, max_examples=60)
+@given(PAIRS)
+def test_nothing_before_the_token_differs(pair: tuple[Trajectory, Trajectory]) -> None:
+    found = compare(*pair)
+    if found is None or found.token is None:
+        return
+    rows = [token_rows(one.turns[found.turn])[: found.token + 1] for one in pair]
+    if found.level is not Level.LOGPROBS:
+        rows = [[row[:1] for row in side] for side in rows]
+    assert rows[0] != rows[1]
+    assert rows[0][: found.token] == rows[1][: found.token]
+
+
+@settings(deadline=None, max_examples=60)
+@given(trajectories(0))
+def test_a_full_prompt_is_what_was_kept_and_what_was_added(one: Trajectory) -> None:
+    prompts = full_prompts(one.turns)
+    before: tuple[int, ...] = ()
+    for turn, prompt in zip(one.turns, prompts, strict=True):
+        kept = min(turn.prompt_kept, len(before))
+        assert (prompt[:kept], prompt[kept:]) == (before[:kept], turn.prompt_added)
+        before = prompt + turn.output_ids
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(0, 1), max_size=4), st.lists(st.integers(0, 1), max_size=4))
+def test_the_first_difference_ends_what_two_rows_share(a: list[int], b: list[int]) -> None:
+    place = first_difference(a, b)
+    assert (place is None) == (a == b)
+    assert a[:place] == b[:place]
+    assert place is None or a[place : place + 1] != b[place : place + 1]
 
 
 @settings(deadline=None, max_examples=60)

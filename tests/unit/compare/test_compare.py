@@ -8,8 +8,16 @@ from typing import Any
 import pytest
 import run_records as made
 
-from agenteval.compare import Trajectory, canonical_arguments, compare, compare_repeats, differs_at
-from agenteval.records import Divergence, EpisodeStatus, Level, Turn
+from agenteval.compare import (
+    Trajectory,
+    canonical_arguments,
+    compare,
+    compare_repeats,
+    compare_stored,
+    differs_at,
+    passed_by_episode,
+)
+from agenteval.records import Divergence, EpisodeStatus, Grade, Level, Turn
 
 OTHER = made.plan(1)
 
@@ -208,3 +216,27 @@ def test_unequal_arguments_stay_unequal(left: str, right: str) -> None:
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, '{"a": NaN}'], ids=["empty", "open", "deep", "NaN"])
 def test_what_is_no_json_stays_as_it_is(text: str) -> None:
     assert canonical_arguments(text) == text
+
+
+def test_stored_episodes_are_compared_within_their_sample_with_their_grades() -> None:
+    plans = [made.plan(place, task=f"task-{place // 2}", repeat=place % 2) for place in range(4)]
+    stored = [(made.episode(plan), (made.turn(0, plan), made.turn(1, plan))) for plan in plans]
+    passed = {plan.episode_id: place != 3 for place, plan in enumerate(plans)}
+    [found] = compare_stored(stored, passed)
+    assert (found.task, found.level, found.cause) == (
+        "task-1",
+        Level.OUTCOME,
+        "the grades differ, the trajectories do not",
+    )
+
+
+def test_an_episode_passed_if_all_its_grades_did() -> None:
+    def grade(episode: str, check: int, passed: bool | None) -> Grade:
+        return Grade(
+            run_id=made.RUN, episode_id=episode, check=check, kind="answer", passed=passed, reason="", weight=1.0
+        )
+
+    marks = [("a", True), ("b", True), ("a", True), ("b", False), ("c", None), ("c", False)]
+    grades = [grade(episode, check, passed) for check, (episode, passed) in enumerate(marks)]
+    assert passed_by_episode(grades) == {"a": True, "b": False, "c": None}
+    assert passed_by_episode([]) == {}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import run_records as made
@@ -22,38 +24,56 @@ from agenteval.loop import run as run_module
 from agenteval.loop.episode import Attempt, BootSession, EpisodeSetting, run_episode, server_died
 from agenteval.loop.probes import PROBES, run_probes
 from agenteval.records import Episode, EpisodeStatus, StopReason, Turn
+from agenteval.server import OutsideServer
+from agenteval.store import RunReader, RunWriter
 
 FINISH = Reply(calls=[Call("finish", {"answer": "42"})])
 LOOK = Reply(calls=[Call("look", {"id": 7})])
 
 
-class Records:
-    """A writer that keeps what it is given."""
+@dataclass
+class Stored:
+    """What the store holds of an episode, or of a boot's probes."""
 
-    def __init__(self) -> None:
-        self.kept: list[Any] = []
+    kinds: list[str] = field(default_factory=list)
+    """Of its stored, in the order in which they became durable."""
+    turns: list[Turn] = field(default_factory=list)
+    episodes: list[Episode] = field(default_factory=list)
 
-    def append(self, record: Any) -> Callable[[], None]:
-        self.kept.append(record)
-        return lambda: None
 
-    @property
-    def turns(self) -> list[Turn]:
-        return [record for record in self.kept if isinstance(record, Turn)]
+DATABASE = Path("runs.duckdb")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of the test's own, for its database."""
+    monkeypatch.chdir(tmp_path)
+
+
+@contextmanager
+def storing(stored: Stored | None = None) -> Iterator[RunWriter]:
+    """The writer of a run; what it has stored is read back at its end."""
+    stored = stored or Stored()
+    with RunWriter(DATABASE, made.run(made.contract())) as writer:
+        yield writer
+        writer.flush()
+        kinds = [json.loads(line)["record"] for line in writer.journal.read_text().splitlines()]
+        stored.kinds = [kind for kind in kinds if kind not in ("Journal", "Run")]
+    reader = RunReader(path=DATABASE, run_id=made.RUN)
+    stored.episodes = reader.episodes()
+    episode_ids = [made.plan().episode_id, *(f"{made.BOOT}/{name}" for name in PROBES)]
+    stored.turns = [turn for episode_id in episode_ids for turn in reader.turns(episode_id)]
 
 
 @contextmanager
 def boot_on(server: FakeVllm) -> Iterator[BootSession]:
     connection = open_connection(1)
-    facts = SimpleNamespace(cache_config={"block_size": str(server.config.block_size)})
-    stand_in = SimpleNamespace(
-        base_url=server.base_url, api_key="none", facts=facts, is_alive=lambda: not server.is_dead
-    )
+    outside = OutsideServer(server.base_url, None)
     try:
         yield BootSession(
             boot_id=made.BOOT,
-            server=cast(Any, stand_in),
-            model_name="fake",
+            server=outside,
+            model_name=outside.model_name,
             gate=Gate(1),
             connection=connection,
         )
@@ -61,34 +81,44 @@ def boot_on(server: FakeVllm) -> Iterator[BootSession]:
         connection.close()
 
 
+def setting_for(
+    writer: RunWriter, factory: GraphFactory = build_graph, stop: StopSwitch | None = None
+) -> EpisodeSetting:
+    return EpisodeSetting(
+        contract=made.contract(), agent=made.SETTINGS, factory=factory, writer=writer, stop=stop or StopSwitch()
+    )
+
+
 def attempt(
     replies: list[Reply], factory: GraphFactory = build_graph, **config: Any
-) -> tuple[Attempt | AgentevalError, Records, FakeVllm]:
+) -> tuple[Attempt | AgentevalError, Stored, FakeVllm]:
     """One episode on a server of its own, and what was stored of it."""
-    records, stop = Records(), StopSwitch()
+    stored = Stored()
     with FakeVllm(FakeConfig(script=(Script("", replies),), **config)) as server, boot_on(server) as boot:
-        setting = EpisodeSetting(
-            contract=made.contract(), agent=made.SETTINGS, factory=factory, writer=cast(Any, records), stop=stop
-        )
-        try:
-            return run_episode(made.plan(), made.VARIANT, setting, boot), records, server
-        except AgentevalError as error:
-            return error, records, server
+        with storing(stored) as writer:
+            try:
+                result: Attempt | AgentevalError = run_episode(
+                    made.plan(), made.VARIANT, setting_for(writer, factory), boot
+                )
+            except AgentevalError as error:
+                result = error
+        return result, stored, server
 
 
 def ended(*args: Any, **fields: Any) -> Episode:
-    result, records, _ = attempt(*args, **fields)
+    result, stored, _ = attempt(*args, **fields)
     assert isinstance(result, Attempt), result
-    assert records.kept[-1] == result.episode
+    assert stored.episodes == [result.episode]
     return result.episode
 
 
 def test_a_finished_episode_is_stored_turn_by_turn_and_then_whole() -> None:
-    result, records, _ = attempt([LOOK, FINISH])
+    result, stored, _ = attempt([LOOK, FINISH])
     assert isinstance(result, Attempt)
-    assert [type(record).__name__ for record in records.kept] == ["Turn", "Turn", "Episode"]
+    assert stored.kinds == ["Turn", "Turn", "Episode"]
+    assert stored.episodes == [result.episode]
     assert (result.episode.answer, result.episode.turns) == ("42", 2)
-    assert [[call.tool for call in turn.tool_calls] for turn in records.turns] == [["look"], ["finish"]]
+    assert [[call.tool for call in turn.tool_calls] for turn in stored.turns] == [["look"], ["finish"]]
 
 
 def raises(error: BaseException) -> GraphFactory:
@@ -138,14 +168,14 @@ def ask(context: EpisodeContext, **fields: Any) -> None:
 
 @pytest.mark.parametrize("error", [ValueError("no such key"), SystemExit(3), RecursionError("deep")])
 def test_a_graph_that_raises_is_not_run_and_its_turns_are_kept(error: BaseException) -> None:
-    result, records, _ = attempt([Reply(text="hm")], raises(error))
+    result, stored, _ = attempt([Reply(text="hm")], raises(error))
     assert isinstance(result, Attempt)
     episode = result.episode
     assert (episode.status, episode.stop_reason) == (EpisodeStatus.NOT_RUN, StopReason.AGENT)
     assert episode.message is not None
     assert episode.message.endswith("Mend the graph, then run again.")
     assert type(error).__name__ in episode.message
-    assert (len(records.turns), episode.turns, result.grades, result.passed) == (1, 1, (), None)
+    assert (len(stored.turns), episode.turns, result.grades, result.passed) == (1, 1, (), None)
 
 
 def test_a_factory_that_raises_is_not_run() -> None:
@@ -162,16 +192,16 @@ def test_a_graph_that_swallows_an_error_of_the_server_is_still_not_run() -> None
 
 
 def test_a_graph_that_swallows_the_end_is_ended_all_the_same() -> None:
-    result, records, server = attempt([Reply(text="hm")], swallows(9))
+    result, stored, server = attempt([Reply(text="hm")], swallows(9))
     assert isinstance(result, Attempt)
     assert (result.episode.stop_reason, result.episode.answer) == (StopReason.MAX_TURNS, None)
-    assert len(server.requests) == len(records.turns) == made.VARIANT.max_turns
+    assert len(server.requests) == len(stored.turns) == made.VARIANT.max_turns
 
 
 def test_a_contradiction_ends_the_run_and_keeps_the_turn_before() -> None:
-    result, records, _ = attempt([Reply(text="hm")], contradicts)
+    result, stored, _ = attempt([Reply(text="hm")], contradicts)
     assert isinstance(result, RequestContradictsContractError)
-    assert [turn.turn for turn in records.turns] == [0]
+    assert [turn.turn for turn in stored.turns] == [0]
 
 
 def test_a_swallowed_contradiction_ends_the_run_too() -> None:
@@ -206,60 +236,55 @@ def test_asked_twice_an_agent_that_hangs_is_not_waited_for(monkeypatch: pytest.M
 
     asker = threading.Thread(target=ask_twice)
     asker.start()
-    with FakeVllm() as server, boot_on(server) as boot:
-        setting = EpisodeSetting(
-            contract=made.contract(), agent=made.SETTINGS, factory=factory, writer=cast(Any, Records()), stop=stop
-        )
+    with FakeVllm() as server, boot_on(server) as boot, storing() as writer:
+        setting = setting_for(writer, factory, stop)
         plans, variants = [made.plan(0), made.plan(1)], {("task", "base"): made.VARIANT}
         workers = run_module._run_on_boot(plans, variants, setting, boot, RunProgress(is_quiet=True))
-        assert (workers.finished, workers.left()) == (0, plans[1:])
+        assert (workers.finished, workers.started, workers.has_halted) == (0, 1, True)
         goes_on.set()
         asker.join()
 
 
 def test_after_a_stop_nothing_is_asked() -> None:
-    records, stop = Records(), StopSwitch()
+    stop = StopSwitch()
     stop.ask()
-    with FakeVllm() as server, boot_on(server) as boot:
-        setting = EpisodeSetting(
-            contract=made.contract(), agent=made.SETTINGS, factory=build_graph, writer=cast(Any, records), stop=stop
-        )
-        episode = run_episode(made.plan(), made.VARIANT, setting, boot).episode
+    with FakeVllm() as server, boot_on(server) as boot, storing() as writer:
+        episode = run_episode(made.plan(), made.VARIANT, setting_for(writer, stop=stop), boot).episode
         assert server.requests == []
     assert (episode.status, episode.stop_reason) == (EpisodeStatus.NOT_RUN, StopReason.STOPPED)
 
 
 @pytest.mark.parametrize(
-    ("stop_reason", "alive", "healthy", "died"),
+    ("stop_reason", "healthy", "died"),
     [
-        pytest.param(StopReason.SERVER, True, True, False, id="one bad answer"),
-        pytest.param(StopReason.SERVER, True, False, True, id="unhealthy: its engine has died"),
-        pytest.param(StopReason.SERVER, False, True, True, id="the process has gone"),
-        pytest.param(StopReason.AGENT, False, True, False, id="the agent's own fault"),
+        pytest.param(StopReason.SERVER, True, False, id="one bad answer"),
+        pytest.param(StopReason.SERVER, False, True, id="unhealthy: its engine has died"),
+        pytest.param(StopReason.AGENT, False, False, id="the agent's own fault"),
     ],
 )
 def test_a_server_has_died_when_it_no_longer_says_it_is_healthy(
-    stop_reason: StopReason, alive: bool, healthy: bool, died: bool
+    stop_reason: StopReason, healthy: bool, died: bool
 ) -> None:
-    episode = replace(made.episode(made.plan()), status=EpisodeStatus.NOT_RUN, stop_reason=stop_reason)
     with FakeVllm(FakeConfig(faults=Faults(unhealthy=not healthy))) as server, boot_on(server) as boot:
-        boot.server.is_alive = lambda: alive  # type: ignore[method-assign]
-        assert server_died(Attempt(episode=episode, grades=(), passed=None), boot) is died
+        assert server_died(failed(stop_reason), boot) is died
 
 
 def test_a_server_that_does_not_listen_has_died() -> None:
-    with FakeVllm() as server:
-        pass
-    episode = replace(made.episode(made.plan()), status=EpisodeStatus.NOT_RUN, stop_reason=StopReason.SERVER)
-    with boot_on(server) as boot:
-        assert server_died(Attempt(episode=episode, grades=(), passed=None), boot)
+    with FakeVllm() as server, boot_on(server) as boot:
+        server.close()
+        assert server_died(failed(StopReason.SERVER), boot)
+
+
+def failed(stop_reason: StopReason) -> Attempt:
+    episode = replace(made.episode(made.plan()), status=EpisodeStatus.NOT_RUN, stop_reason=stop_reason)
+    return Attempt(episode=episode, grades=(), passed=None)
 
 
 def probe(name: str = "strict", config: FakeConfig | None = None, **fields: Any) -> tuple[list[Turn], FakeVllm]:
-    records = Records()
-    with FakeVllm(config) as server, boot_on(server) as boot:
-        run_probes(made.RUN, made.contract(name, **fields), boot, records.append, lambda: None)
-        return records.turns, server
+    stored = Stored()
+    with FakeVllm(config) as server, boot_on(server) as boot, storing(stored) as writer:
+        run_probes(made.RUN, made.contract(name, **fields), boot, writer.append, lambda: None)
+    return stored.turns, server
 
 
 def test_probes_show_what_a_cache_shares() -> None:

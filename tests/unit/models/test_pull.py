@@ -1,6 +1,7 @@
 """A pull ends with the pinned folder or with a clear error, and the next finishes what it began."""
 
 import errno
+import json
 import os
 import shutil
 import subprocess
@@ -37,7 +38,7 @@ def pull_tiny(entry: CatalogueEntry, cache: Path, *, machine: Machine | None = N
 
 
 def changed(entry: CatalogueEntry, **fields: object) -> CatalogueEntry:
-    return CatalogueEntry.model_validate(entry.model_dump() | fields)
+    return CatalogueEntry.model_validate_json(json.dumps(entry.model_dump() | fields))
 
 
 def parts_of(entry: CatalogueEntry) -> tuple[WheelPart, ...]:

@@ -11,18 +11,16 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import httpx
 import pytest
 
 from agenteval.errors import InputError, ServerStartError, StoreUnwritableError
 from agenteval.launch import LaunchPlan
-from agenteval.server import ManagedServer, StartOptions, process
+from agenteval.server import ManagedServer, StartOptions
 
 from .conftest import PROGRAM, group_members
 
@@ -49,6 +47,15 @@ def gone_within(leader: int, limit_s: float) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+def commands() -> dict[int, str]:
+    """Command lines of all processes, by pid."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found[int(path.parent.name)] = path.read_text(errors="replace").replace("\0", " ")
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -195,30 +202,6 @@ def test_runner_that_is_killed_takes_its_server_along(plan: Plans, options: Star
     assert gone_within(leader, 5)
 
 
-@contextmanager
-def stranger(port: int) -> Iterator[int]:
-    """Another program on a port, which answers every path with 200 and asks for no key."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", "2")
-            self.end_headers()
-            self.wfile.write(b"{}")
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", port), Handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield server.server_port
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 def test_taken_port_is_refused_before_anything_starts(plan: Plans, options: StartOptions) -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -229,15 +212,40 @@ def test_taken_port_is_refused_before_anything_starts(plan: Plans, options: Star
     assert not options.log_path.exists()
 
 
-def test_stranger_on_the_port_is_not_taken_for_the_server(
-    plan: Plans, options: StartOptions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    free = process._free_port()
-    with stranger(0) as taken:
-        ports = iter([taken, free])
-        monkeypatch.setattr(process, "_free_port", lambda: next(ports))
-        with ManagedServer(plan(START_DELAY_S="0.5"), options, quiet) as server:
-            assert server.base_url.endswith(f":{free}"), "the second try, on a port that was free"
+STRANGER = """
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+"""Another program on a port, which answers every path with 200 and asks for no key."""
+FORESTALLED = """
+import os, pathlib, runpy, socket, subprocess, sys, time
+
+port, taken = sys.argv[-1], pathlib.Path(os.environ["FAKE_VLLM_TAKEN"])
+if not taken.exists():
+    taken.write_text(port)
+    subprocess.Popen([sys.executable, "-c", os.environ["FAKE_VLLM_STRANGER"], port])
+    with socket.socket() as asking:
+        while asking.connect_ex(("127.0.0.1", int(port))):
+            time.sleep(0.02)
+runpy.run_module("vllm.entrypoints.openai.api_server", run_name="__main__", alter_sys=True)
+"""
+"""A server whose port is taken by the stranger between the choice of the port and the bind, the first time."""
+
+
+def test_stranger_on_the_port_is_not_taken_for_the_server(plan: Plans, options: StartOptions, tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    usual = plan(START_DELAY_S="0.5", STRANGER=STRANGER, TAKEN=str(taken))
+    with ManagedServer(replace(usual, argv=("-c", FORESTALLED, *usual.argv[2:])), options, quiet) as server:
+        assert not server.base_url.endswith(f":{taken.read_text()}"), "the second try, on a port that was free"
 
 
 @pytest.mark.parametrize(
@@ -304,15 +312,9 @@ def test_log_that_cannot_be_written_is_named(plan: Plans, options: StartOptions,
 
 def test_cache_that_cannot_be_written_leaves_no_server(plan: Plans, options: StartOptions, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    began: list[int] = []
-    note_it = ManagedServer._remember
-
-    def remember(server: ManagedServer) -> Path:
-        began.append(server._guard.pid)
-        return note_it(server)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ManagedServer, "_remember", remember)
-        with pytest.raises(InputError, match="AGENTEVAL_CACHE"):
-            ManagedServer(plan(), replace(options, cache_dir=tmp_path / "file"), quiet)
-    assert group_members(began[0]) == {}
+    usual = plan()
+    with pytest.raises(InputError, match="AGENTEVAL_CACHE"):
+        ManagedServer(usual, replace(options, cache_dir=tmp_path / "file"), quiet)
+    assert options.log_path.exists(), "it had been started"
+    folder = usual.argv[usual.argv.index("--model") + 1]
+    assert not any(folder in command for command in commands().values())

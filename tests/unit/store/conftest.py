@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agenteval.records import EpisodePlan, Run, Turn
+from agenteval.records import Episode, EpisodePlan, EpisodeStatus, Run, StopReason, ToolCall, Turn
 from agenteval.store import writer
 
 NOW = datetime(2026, 1, 15, 9, tzinfo=UTC)
@@ -29,6 +29,7 @@ def make_run(run_id: str = "run-a") -> Run:
         contract_fields={},
         model="model",
         model_digest="sha256:m",
+        agent="agenteval",
         samples=1,
         repeats=2,
         planned_episodes=2,
@@ -68,6 +69,48 @@ def make_turn(turn: int, run_id: str = "run-a", *, text: str = "hello") -> Turn:
         finish_reason="stop",
         content=text,
         response={"id": "x"},
+    )
+
+
+def make_episode(position: int, *, sample: int = 0, repeat: int = 0) -> Episode:
+    """An ended episode of the first run."""
+    plan = EpisodePlan(
+        run_id="run-a",
+        position=position,
+        task="task",
+        variant="",
+        sample=sample,
+        repeat=repeat,
+        seed=1,
+        cache_salt=None,
+    )
+    return Episode(
+        plan=plan,
+        boot_id="run-a/boot-0",
+        status=EpisodeStatus.FINISHED,
+        stop_reason=StopReason.ANSWER,
+        message=None,
+        answer=None,
+        world={},
+        turns=0,
+        started_at=NOW,
+        elapsed_s=0.5,
+    )
+
+
+def make_call(call: int) -> ToolCall:
+    """A call of the tool `look`."""
+    return ToolCall(
+        call=call,
+        call_id=f"call-{call}",
+        server_call_id="x",
+        tool="look",
+        arguments="{}",
+        result="",
+        error=None,
+        state_digest="sha256:0",
+        world_patch=(),
+        is_repeatable=True,
     )
 
 

@@ -20,7 +20,7 @@ from agenteval.errors import SchemaVersionError, StoreLockedError, StoreUnreadab
 from agenteval.store import RunReader, RunWriter, list_runs, run_query
 from agenteval.store.database import open_for_reading, open_for_writing
 
-from .conftest import environment, make_run, needs_mount, output_of, script
+from .conftest import environment, make_run, make_turn, needs_mount, output_of, script
 from .test_writer import leave_journal, line, stored_turns
 
 FILL = """
@@ -234,6 +234,19 @@ def test_file_that_is_no_database_of_ours_is_unreadable_and_untouched(
         RunWriter(database, make_run("run-b"))
     assert failure.value.path == database
     assert database.read_bytes() == content
+
+
+def test_damage_that_is_found_only_on_reading_is_unreadable(database: Path) -> None:
+    with RunWriter(database, make_run()) as writer:
+        for turn in range(200):
+            writer.append(make_turn(turn, text=f"text {turn} " * 100))
+    content = bytearray(database.read_bytes())
+    # The headers and the first block are read on opening; each other block is checked when it is used.
+    content[400_000::100_000] = bytes(byte ^ 255 for byte in content[400_000::100_000])
+    database.write_bytes(content)
+    with pytest.raises(StoreUnreadableError, match="--db") as failure:
+        RunReader(path=database, run_id="run-a").turns("run-a/00000")
+    assert failure.value.path == database
 
 
 @pytest.mark.parametrize("path", ["missing.duckdb", "missing/runs.duckdb", "."], ids=["file", "folder", "a folder"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from agenteval.store import RunReader, RunWriter
 from agenteval.store.lines import KINDS, Record, parse_line, to_line
 from agenteval.store.tables import TABLES, rows_of
 
-from .conftest import NOW, make_run, make_turn
+from .conftest import NOW, make_call, make_episode, make_run, make_turn
 
 _numbers = itertools.count()
 
@@ -92,6 +93,22 @@ def test_moments_are_read_in_utc_wherever_one_is(database: Path, zone: str, monk
         pass
     read = RunReader(path=database, run_id="run-a").run()[0].started_at
     assert (read, read.utcoffset()) == (NOW, NOW.utcoffset())
+
+
+def test_trajectories_keep_repeats_together_and_turns_with_their_own_calls(database: Path) -> None:
+    with RunWriter(database, make_run()) as writer:
+        for position, sample, repeat, turns in [(0, 1, 1, 2), (1, 0, 0, 0), (2, 1, 0, 0), (3, 0, 1, 2), (4, 0, 2, 1)]:
+            episode = make_episode(position, sample=sample, repeat=repeat)
+            for turn in range(turns):
+                calls = tuple(make_call(call) for call in range((position + turn) % 3))
+                of_episode = {"episode_id": episode.plan.episode_id, "kind": "episode", "tool_calls": calls}
+                writer.append(replace(make_turn(turn), **of_episode))  # type: ignore[arg-type]
+            writer.append(episode)
+    found = [
+        (episode.plan.sample, episode.plan.repeat, [len(turn.tool_calls) for turn in turns])
+        for episode, turns in RunReader(path=database, run_id="run-a").trajectories()
+    ]
+    assert found == [(0, 0, []), (0, 1, [0, 1]), (0, 2, [1]), (1, 0, []), (1, 1, [0, 1])]
 
 
 def test_half_a_surrogate_pair_is_kept_as_its_escape(database: Path) -> None:

@@ -260,8 +260,9 @@ def test_line_damaged_under_a_live_writer_is_told(database: Path) -> None:
         file.seek(-20, os.SEEK_END)
         file.write(b"damage")
     writer.append(make_turn(1))()
-    with pytest.raises(StoreUnreadableError, match="1 of its lines"):
+    with pytest.raises(StoreUnreadableError, match="1 of its lines") as failure:
         writer.close()
+    assert str(failure.value).endswith("start the run again with the same command.")
     assert stored_turns(database) == [1]
 
 
@@ -325,6 +326,28 @@ def test_journal_has_its_name_only_once_it_is_locked(database: Path, monkeypatch
     monkeypatch.setattr(journals, "write_lines", look)
     journals.create_journal(files_folder(database) / "run-a.jsonl").close()
     assert seen == [[], []]
+
+
+def test_journal_that_is_being_closed_is_nobody_elses(database: Path) -> None:
+    done = threading.Event()
+    taken: list[str] = []
+
+    def look() -> None:
+        while not done.is_set():
+            taken.extend(recover(database))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        for number in range(8):
+            with RunWriter(database, make_run(f"run-{number}")) as writer:
+                writer.append(make_turn(0, f"run-{number}"))
+    finally:
+        done.set()
+        thread.join()
+    assert taken == []
+    assert list(files_folder(database).iterdir()) == []
+    assert len(list_runs(database)) == 8
 
 
 def test_run_that_ended_before_its_runner_died_keeps_its_end(database: Path) -> None:
