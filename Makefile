@@ -11,6 +11,7 @@ ARGS ?= $(if $(filter cpu,$(shell cat .venv/engine 2>/dev/null)),--limit 4)
 run: env
 	@.venv/bin/agenteval models pull >&2
 	@$(MAKE) --no-print-directory _run
+	@echo "next      . .venv/bin/activate; agenteval tui; agenteval show; agenteval sql 'from trajectories'" >&2
 
 _run:
 	.venv/bin/agenteval run $(SUITE) --contract $(CONTRACT) $(ARGS)

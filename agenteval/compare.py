@@ -264,7 +264,11 @@ def _cause(a: Trajectory, b: Trajectory, place: Place) -> str:
         return f"cached tokens differ: {_shown(first[0])} against {_shown(first[1])}"
     company = [(x.requests_in_flight, y.requests_in_flight) for x, y in pairs]
     crowd = next(((x, y) for x, y in company if x != y or x > 1), None)
-    return "unexplained" if crowd is None else f"other requests in flight: {crowd[0]} against {crowd[1]}"
+    if crowd is None:
+        return "unexplained"
+    if crowd[0] == crowd[1]:
+        return f"company of other requests, {crowd[0]} in flight on both sides"
+    return f"other requests in flight: {crowd[0]} against {crowd[1]}"
 
 
 def _shown(count: int | None) -> str:

@@ -73,7 +73,7 @@ def _judge_answer(check: AnswerCheck, episode: Episode, _calls: Sequence[ToolCal
     missing = [text for text in check.contains if text.casefold() not in answer.casefold()]
     if missing:
         return _Finding(passed=False, reason=f"the answer {shown} lacks {', '.join(map(repr, missing))}")
-    if check.pattern is not None and re.search(check.pattern, answer) is None:
+    if check.pattern is not None and not expressions.pattern_matches(check.pattern, answer):
         return _Finding(passed=False, reason=f"the answer {shown} does not match {check.pattern!r}")
     if check.number is not None and not _has_number(answer, check.number, check.tolerance):
         return _Finding(

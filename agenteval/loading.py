@@ -21,7 +21,7 @@ import yaml
 
 from agenteval.errors import FileProblemsError, Problem
 
-MAX_FILE_BYTES = 5_000_000
+MAX_FILE_BYTES = 1_000_000
 """A larger file is refused unread: no task or contract comes near it."""
 MAX_NODES = 200_000
 """More values than this, aliases expanded, are refused: a YAML bomb grows by aliases."""

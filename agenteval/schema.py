@@ -104,7 +104,8 @@ FROM runs r LEFT JOIN episode_results e USING (run_id)
 GROUP BY ALL;
 
 CREATE VIEW turn_tokens AS
-SELECT episode_id, turn, t.place - 1 AS token, output_ids[t.place] AS token_id, output_tokens[t.place] AS text,
+SELECT run_id, kind, episode_id, turn, t.place - 1 AS token, output_ids[t.place] AS token_id,
+    output_tokens[t.place] AS text,
     logprobs[t.place] AS logprob, runner_up_tokens[t.place] AS runner_up,
     runner_up_logprobs[t.place] AS runner_up_logprob,
     logprobs[t.place] - runner_up_logprobs[t.place] AS margin

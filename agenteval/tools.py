@@ -22,6 +22,8 @@ from agenteval import expressions
 from agenteval.digest import canonical_json, digest_json
 from agenteval.spec import Case, ToolMock
 
+UNANSWERED = "the mock of"
+"""How the error of a call begins whose mock is broken, as against one that the mock means to give."""
 MAX_ARGUMENT_CHARACTERS = 100_000
 """Longer arguments are refused with a tool error; a model that loops can write megabytes."""
 MAX_ARGUMENT_DEPTH = 50
@@ -86,7 +88,7 @@ def call_tool(mocks: Mapping[str, ToolMock], name: str, arguments: str, state: S
         jsonpatch.JsonPatchException,
         jsonpatch.JsonPointerException,
     ) as error:
-        failure = _failure(counted, f"the mock of {name!r} could not answer")
+        failure = _failure(counted, f"{UNANSWERED} {name!r} could not answer")
         return replace(failure, error=f"{failure.error}: {error}")
 
 
@@ -211,7 +213,20 @@ def _depth(text: str) -> int:
 
 @functools.lru_cache(maxsize=1024)
 def _validator(schema: str) -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(json.loads(schema))
+    validator: jsonschema.Draft202012Validator = _BoundedValidator(json.loads(schema))
+    return validator
+
+
+def _bounded_pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterator[jsonschema.ValidationError]:
+    """JSON Schema's `pattern`, bounded in time; jsonschema's own can be made to run for years."""
+    if isinstance(value, str) and not expressions.pattern_matches(pattern, value):
+        yield jsonschema.ValidationError("does not match")
+
+
+# jsonschema's types leave this function out.
+_BoundedValidator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
+    jsonschema.Draft202012Validator, {"pattern": _bounded_pattern}
+)
 
 
 class _NumberError(ValueError):

@@ -43,8 +43,8 @@ def load_factory(name: str | None) -> GraphFactory:
         raise InputError(
             f"The agent {name!r} cannot be imported: {error}. Is its folder installed or on PYTHONPATH?"
         ) from error
-    # A module of the user's runs its own code when it is imported, which can raise anything.
-    except Exception as error:
+    # A module of the user's runs its own code when it is imported, which can raise anything, or leave.
+    except (Exception, SystemExit) as error:
         raise InputError(
             f"The module of the agent {name!r} fails when it is imported: {type(error).__name__}: {error}. Mend it, "
             "then run again."
@@ -75,6 +75,8 @@ def run_agent(factory: GraphFactory, context: EpisodeContext) -> AgentResult:
     if not isinstance(messages, list) or not messages:
         raise TypeError("the graph ended in a state without a list of messages")
     answer = final["answer"] if "answer" in final else _answer_of(messages[-1])
+    if answer is not None and not isinstance(answer, str):
+        raise TypeError(f"the graph's answer is {type(answer).__name__}, not a text")
     stop = final.get("stop")
     return AgentResult(answer=answer, stop_reason=StopReason.ANSWER if stop is None else StopReason(stop))
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.audit.facts import Finding, RunFacts, shown
+from agenteval.audit.facts import UNPROVEN, Finding, RunFacts, shown
 from agenteval.client import call_id
 from agenteval.digest import digest_json
 from agenteval.records import Evidence, Turn
+from agenteval.tools import UNANSWERED
 
 
 class ToolsAuditor:
@@ -24,6 +25,7 @@ class ToolsAuditor:
         self._results: dict[str, str] = {}
         self._calls = self._repeated = 0
         self._unrepeatable: list[str] = []
+        self._unanswered: list[str] = []
         self._unequal: list[str] = []
         self._out_of_place: list[str] = []
 
@@ -34,6 +36,8 @@ class ToolsAuditor:
             where = f"{turn.episode_id} turn {turn.turn} call {place}"
             if not call.is_repeatable:
                 self._unrepeatable.append(f"{where}: {call.tool}")
+            if call.error is not None and call.error.startswith(UNANSWERED):
+                self._unanswered.append(f"{where}: {call.error}")
             task = self._tasks.get(turn.episode_id, ("", ""))
             key = digest_json([*task, call.state_digest, call.tool, call.arguments])
             result = digest_json([call.result, call.error, list(call.world_patch)])
@@ -52,6 +56,15 @@ class ToolsAuditor:
             observed=f"{len(self._unrepeatable)} of {self._calls} calls differ",
             calls=shown(self._unrepeatable),
         )
+        if self._unanswered:
+            # The suite is at fault, not the model: what the agent was told is no answer of the tool's.
+            yield self._finding.row(
+                "mocks that could not answer",
+                UNPROVEN,
+                expected="none",
+                observed=f"{len(self._unanswered)} of {self._calls} calls: {self._unanswered[0]}",
+                calls=shown(self._unanswered),
+            )
         if self._repeated:
             yield self._finding.judged(
                 "equal calls in equal states gave equal results",

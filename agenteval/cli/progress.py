@@ -9,6 +9,7 @@ import time
 from types import TracebackType
 
 from agenteval.cli.common import say
+from agenteval.log import printable
 from agenteval.records import Episode, EpisodePlan, EpisodeStatus
 
 _PLAIN_EVERY_S = 5.0
@@ -110,7 +111,7 @@ class RunProgress:
         self._passed += passed is True
         self._graded += passed is not None
         if episode.status is EpisodeStatus.NOT_RUN:
-            outcome = f"not run: {episode.message}"
+            outcome = printable(f"not run: {episode.message}")
         else:
             outcome = {True: "passed", False: "failed", None: "not graded"}[passed]
         self._say(

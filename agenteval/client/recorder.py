@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +17,8 @@ WaitDurable = Callable[[], None]
 """Blocks until the turn that was handed over is on disk; raises when it cannot be written."""
 HandOver = Callable[[Turn], WaitDurable]
 """Takes a finished turn."""
+_MAX_COUNT = 2**31
+"""Token ids and counts are stored as 32-bit integers; no vocabulary and no context comes near."""
 _IN_FIELDS = ("prompt_token_ids", "prompt_logprobs")
 
 
@@ -170,8 +172,14 @@ def _read_choice(response: dict[str, Any]) -> tuple[dict[str, Any], list[int], l
     if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
         raise MalformedResponseError(field="choices", reason="there is not exactly one with a message")
     calls = choice["message"].get("tool_calls") or []
-    if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
-        raise MalformedResponseError(field="choices[0].message.tool_calls", reason="it is no list of objects")
+    if not isinstance(calls, list) or not all(map(_is_call, calls)):
+        raise MalformedResponseError(field="choices[0].message.tool_calls", reason="it is no list of function calls")
+    for field, value in (
+        ("message.content", choice["message"].get("content")),
+        ("finish_reason", choice.get("finish_reason")),
+    ):
+        if value is not None and not isinstance(value, str):
+            raise MalformedResponseError(field=f"choices[0].{field}", reason="it is no text")
     prompt_ids, output_ids = response.get("prompt_token_ids"), choice.get("token_ids")
     if not _are_ids(prompt_ids) or not prompt_ids:
         raise MalformedResponseError(field="prompt_token_ids", reason="it is missing, empty or no list of integers")
@@ -180,8 +188,13 @@ def _read_choice(response: dict[str, Any]) -> tuple[dict[str, Any], list[int], l
     return choice, prompt_ids, output_ids
 
 
+def _is_call(call: Any) -> bool:
+    function = call.get("function") if isinstance(call, dict) else None
+    return isinstance(function, dict) and all(isinstance(function.get(name), str) for name in ("name", "arguments"))
+
+
 def _are_ids(value: Any) -> TypeGuard[list[int]]:
-    return isinstance(value, list) and all(type(item) is int for item in value)
+    return isinstance(value, list) and all(type(item) is int and 0 <= item < _MAX_COUNT for item in value)
 
 
 def _read_logprobs(choice: dict[str, Any], tokens: int) -> list[dict[str, Any]]:
@@ -203,7 +216,7 @@ def _is_candidate(entry: Any) -> bool:
         return False
     logprob = entry.get("logprob")
     # NaN is not even equal to itself, so no comparison of repeats could ever agree on it.
-    return isinstance(logprob, int | float) and math.isfinite(logprob)
+    return isinstance(logprob, int | float) and -sys.float_info.max <= logprob <= sys.float_info.max
 
 
 def _cached_tokens(response: dict[str, Any]) -> int | None:
@@ -211,7 +224,7 @@ def _cached_tokens(response: dict[str, Any]) -> int | None:
     usage = response.get("usage")
     details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
     count = details.get("cached_tokens") if isinstance(details, dict) else None
-    return count if type(count) is int else None
+    return count if type(count) is int and 0 <= count < _MAX_COUNT else None
 
 
 def _runner_up(entry: dict[str, Any]) -> tuple[str | None, float | None]:

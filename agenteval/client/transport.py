@@ -56,6 +56,7 @@ class RecordingTransport(httpx.BaseTransport):
         rules: RequestRules,
         recorder: EpisodeRecorder,
         check_over: Callable[[], None],
+        base_url: str,
     ) -> None:
         """Bind the seam to an episode.
 
@@ -65,9 +66,11 @@ class RecordingTransport(httpx.BaseTransport):
             rules: What the contract writes and refuses.
             recorder: The episode's.
             check_over: Raises when the episode must not make another request; called before each.
+            base_url: The only server that the episode's requests may go to.
         """
         self._connection, self._gate = connection, gate
         self._rules, self._recorder, self._check_over = rules, recorder, check_over
+        self._base_url = httpx.URL(base_url)
         self._one_at_a_time = threading.Lock()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -78,6 +81,7 @@ class RecordingTransport(httpx.BaseTransport):
                 raise self._recorder.failure
             try:
                 self._check_over()
+                self._check_origin(request.url)
                 self._recorder.end_turn()
                 body = self._rules.apply(_read_body(request))
                 response = self._recorder.add_exchange(self._exchange(request, body))
@@ -85,6 +89,14 @@ class RecordingTransport(httpx.BaseTransport):
             except AgentevalError as error:
                 raise self._recorder.fail(error) from None
         return httpx.Response(200, json=response, request=request)
+
+    def _check_origin(self, url: httpx.URL) -> None:
+        """Another server is not the one that is audited, and would be shown this boot's key."""
+        if (url.scheme, url.host, url.port) != (self._base_url.scheme, self._base_url.host, self._base_url.port):
+            raise InputError(
+                f"The agent sent a request to {url.scheme}://{url.netloc.decode()}, the run's server is "
+                f"{self._base_url}. Use the context's base_url, and another client for other servers."
+            )
 
     def _exchange(self, request: httpx.Request, body: dict[str, Any]) -> Exchange:
         sent = _with_body(request, body)

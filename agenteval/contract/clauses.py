@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import datetime
+import re
 from typing import Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import Field, field_validator, model_validator
 
 from agenteval.digest import canonical_json, digest_json
+from agenteval.errors import InputError
 from agenteval.levels import Level
 from agenteval.loading import Frozen
 from agenteval.log import SECRET_NAME
+
+MAX_REPEATS = 100
+_LONGEST_NAME = 100
+"""Of a contract: it becomes a part of file names."""
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Cache(Frozen):
@@ -102,9 +109,24 @@ class Engine(Frozen):
     start_timeout_s: float = Field(gt=0.0)
     """Longest wait for a healthy server; not part of the digest."""
 
+    @field_validator("extra_args")
+    @classmethod
+    def _can_be_passed(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for argument in value:
+            if "\0" in argument:
+                raise ValueError(f"{argument!r} holds a NUL and cannot be passed to a program")
+            if argument.startswith("-") and SECRET_NAME.search(argument.partition("=")[0]):
+                raise ValueError(
+                    f"{argument.partition('=')[0]}: a contract is stored with every run, so it must hold no secret"
+                )
+        return value
+
     @field_validator("env")
     @classmethod
     def _has_no_secret(cls, value: dict[str, str]) -> dict[str, str]:
+        broken = [name for name, text in value.items() if not _VARIABLE.fullmatch(name) or "\0" in text]
+        if broken:
+            raise ValueError(f"{broken[0]!r} is no variable that can be set, or its value holds a NUL")
         named = [name for name in value if SECRET_NAME.search(name)]
         if named:
             raise ValueError(f"{', '.join(named)}: a contract is stored with every run, so it must hold no secret")
@@ -168,7 +190,7 @@ class Prompts(Frozen):
 class Repeats(Frozen):
     """The same seed again: how often, and what must agree."""
 
-    count: int = Field(ge=1, le=100)
+    count: int = Field(ge=1, le=MAX_REPEATS)
     """Attempts at each sample, the first included."""
     level: Level
     """The level at which repeats are compared: logprobs > tokens > calls > tools > outcome."""
@@ -180,7 +202,7 @@ class Repeats(Frozen):
 class Contract(Frozen):
     """What is held fixed for a run, by name."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+=,-]{0,199}$")
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+=,-]*$", max_length=_LONGEST_NAME)
     """What people call it; not part of the digest."""
     description: str
     """One sentence for people; not part of the digest."""
@@ -208,9 +230,11 @@ class Contract(Frozen):
         """The same contract with another number of repeats, and a name that says so."""
         if count == self.repeats.count:
             return self
+        if count > MAX_REPEATS:
+            raise InputError(f"{count} repeats are more than the {MAX_REPEATS} that a contract can ask. Name fewer.")
         fields = self.fields()
         fields["repeats"]["count"] = count
-        fields["name"] = f"{self.name}+repeats={count}"
+        fields["name"] = f"{self.name[: _LONGEST_NAME - 20]}+repeats={count}"
         return Contract.model_validate_json(canonical_json(fields))
 
 

@@ -59,6 +59,10 @@ def load_contract(name: str) -> ContractFile:
         origins |= dict.fromkeys(_leaves(fields), document.path.stem)
     document = _Merged(path=chain[0].path, data=merged, chain=chain)
     contract = validate(document, Contract)
+    if contract is not None and contract.name in builtin_names() and not _is_builtin(chain[0].path):
+        document.problems.append(
+            document.problem(("name",), f"{contract.name!r} is a built-in contract's name; give yours another")
+        )
     raise_if_any([document, *chain])
     assert contract is not None
     return ContractFile(contract=contract, path=chain[0].path, origins=origins)
@@ -117,6 +121,10 @@ def _leaves(fields: Mapping[str, Any]) -> list[str]:
     for clause, value in fields.items():
         leaves += [f"{clause}.{field}" for field in value] if isinstance(value, Mapping) else [clause]
     return leaves
+
+
+def _is_builtin(path: Path) -> bool:
+    return path.resolve().parent == _builtin_folder().resolve()
 
 
 def _builtin_folder() -> Path:

@@ -123,7 +123,12 @@ def _attempt(
             raise EpisodeOverError(StopReason.MAX_TURNS, f"{variant.max_turns} turns were made")
 
     transport = RecordingTransport(
-        connection=boot.connection, gate=boot.gate, rules=rules, recorder=recorder, check_over=check_over
+        connection=boot.connection,
+        gate=boot.gate,
+        rules=rules,
+        recorder=recorder,
+        check_over=check_over,
+        base_url=boot.server.base_url,
     )
     # The client for code that awaits needs no closing: its transport holds nothing of its own.
     with httpx.Client(transport=transport) as http_client:
@@ -140,9 +145,12 @@ def _attempt(
         )
         try:
             result = run_agent(setting.factory, context)
-        # The agent is the user's code, or a library's: whatever it raises, the episode must end and be recorded.
-        except (Exception, SystemExit) as error:
-            failure = recorder.failure or AgentError(episode=plan.label, reason=f"{type(error).__name__}: {error}")
+        # The agent is the user's code, or a library's: whatever it raises, the episode must end and be recorded. A
+        # Ctrl-C never arrives here: signals go to the main thread.
+        except BaseException as error:
+            # A library may quote the request's headers.
+            reason = f"{type(error).__name__}: {error}".replace(boot.server.api_key, "(key)")
+            failure = recorder.failure or AgentError(episode=plan.label, reason=reason)
             return _settled(failure, toolbox)
     return result if recorder.failure is None else _settled(recorder.failure, toolbox)
 

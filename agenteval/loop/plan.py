@@ -11,6 +11,9 @@ from agenteval.loading import nearest
 from agenteval.records import EpisodePlan
 from agenteval.spec import Suite, TaskVariant
 
+MAX_EPISODES = 1_000_000
+"""More in one run are taken for a slip of the hand."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
@@ -52,7 +55,13 @@ def plan_episodes(
 
     Passes follow one another, rather than the repeats of one episode, so that a server's state from other episodes
     stands between them, as it does in practice.
+
+    Raises:
+        InputError: If there would be more than `MAX_EPISODES`.
     """
+    count = contract.repeats.count * samples * len(variants)
+    if count > MAX_EPISODES:
+        raise InputError(f"{count:,} episodes are more than {MAX_EPISODES:,}. Lower --samples, --repeats or --limit.")
     attempts = [
         (repeat, sample, variant)
         for repeat in range(contract.repeats.count)

@@ -68,7 +68,12 @@ def run_probes(
         )
         recorder = EpisodeRecorder(identity, hand_over)
         transport = RecordingTransport(
-            connection=boot.connection, gate=boot.gate, rules=rules, recorder=recorder, check_over=check_over
+            connection=boot.connection,
+            gate=boot.gate,
+            rules=rules,
+            recorder=recorder,
+            base_url=boot.server.base_url,
+            check_over=check_over,
         )
         _send(prompt, boot, transport, recorder)
 

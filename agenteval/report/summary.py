@@ -14,6 +14,7 @@ from agenteval.records import (
     Episode,
     EpisodeStatus,
     Evidence,
+    Grade,
     Level,
     Run,
     RunEnd,
@@ -32,6 +33,8 @@ class RunSummary:
     episodes: tuple[Episode, ...]
     passed: dict[str, bool | None]
     """Episode id to whether it passed; None where it was not graded."""
+    grades: tuple[Grade, ...]
+    """What every check says of every finished episode."""
     divergences: tuple[Divergence, ...]
     evidence: tuple[Evidence, ...]
 
@@ -97,12 +100,14 @@ def summarize(reader: RunReader) -> RunSummary:
         UnknownNameError: If there is no such run.
     """
     run, end = reader.run()
+    grades = tuple(reader.grades())
     return RunSummary(
         run=run,
         end=end,
         contract=Contract.model_validate_json(canonical_json(run.contract_fields)),
         episodes=tuple(reader.episodes()),
-        passed=passed_by_episode(reader.grades()),
+        passed=passed_by_episode(grades),
+        grades=grades,
         divergences=tuple(reader.divergences()),
         evidence=tuple(reader.evidence()),
     )

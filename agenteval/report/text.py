@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from agenteval.compare import ORDER
 from agenteval.log import printable
-from agenteval.records import ClauseVerdict, Divergence, Evidence, Verdict
+from agenteval.records import ClauseVerdict, Divergence, Evidence, Grade, Verdict
 from agenteval.report.summary import RunSummary
 
 EXIT_CODES = {Verdict.KEPT: 0, Verdict.DIVERGED: 1, Verdict.BREACHED: 1, Verdict.UNPROVEN: 2}
@@ -17,6 +18,8 @@ _MEANING = {
     Verdict.BREACHED: "a clause did not hold",
     Verdict.UNPROVEN: "what was measured does not decide every clause",
 }
+_SHOWN_REASONS, _REASON = 12, 140
+"""Reasons for failing that the text shows, and their characters; the database and the JSON hold all."""
 _INDENT = " " * 10
 """As wide as the words that begin a line."""
 
@@ -31,6 +34,7 @@ def summary_text(summary: RunSummary) -> str:
     lines += [
         f"{_INDENT}not run: {episode.plan.label}: {printable(episode.message or '')}" for episode in summary.not_run
     ]
+    lines += [f"{_INDENT}{line}" for line in _unpassed(summary)]
     if summary.contract.repeats.count > 1:
         lines.append(f"repeats   {_repeats(summary)}")
     # The sort is stable, so that equals stay in the order of their tasks.
@@ -40,6 +44,27 @@ def summary_text(summary: RunSummary) -> str:
         lines += ["clauses", *_clauses(summary)]
     lines.append(_verdict(summary))
     return "\n".join(lines)
+
+
+def _unpassed(summary: RunSummary) -> list[str]:
+    """Why episodes did not pass: each task variant's first check that says so, with how many episodes it stopped."""
+    variants = {episode.plan.episode_id: f"{episode.plan.task}/{episode.plan.variant}" for episode in summary.episodes}
+    first: dict[str, Grade] = {}
+    for grade in summary.grades:
+        if grade.passed is not True and grade.episode_id in variants:
+            first.setdefault(grade.episode_id, grade)
+    reasons = Counter(
+        f"{'failed' if grade.passed is False else 'not graded'}: {variants[episode_id]}: {_short_reason(grade.reason)}"
+        for episode_id, grade in first.items()
+    )
+    lines = [line if count == 1 else f"{line} ({count} episodes)" for line, count in reasons.items()]
+    more = len(lines) - _SHOWN_REASONS
+    return lines[:_SHOWN_REASONS] + ([f"and {more} more; see the table grades"] if more > 0 else [])
+
+
+def _short_reason(reason: str) -> str:
+    text = printable(reason)
+    return text if len(text) <= _REASON else text[: _REASON - 1] + "…"
 
 
 def summary_json(summary: RunSummary) -> dict[str, Any]:
@@ -70,6 +95,11 @@ def summary_json(summary: RunSummary) -> dict[str, Any]:
             "pairs": summary.pairs,
             "differing": summary.by_level() if summary.is_judged else dict.fromkeys(summary.by_level()),
         },
+        "grades": [
+            {"episode_id": item.episode_id, "kind": item.kind, "passed": item.passed, "reason": item.reason}
+            for item in summary.grades
+            if item.passed is not True
+        ],
         "divergences": [_divergence_json(item) for item in summary.divergences],
         "clauses": {
             clause: {

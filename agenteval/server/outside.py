@@ -28,11 +28,13 @@ class OutsideServer:
             ServerDiedError: If it answers no more while its facts are read, or as no vLLM does.
             InputError: If it does not serve the model, or none, or several and none was named.
         """
+        if "@" in base_url:
+            raise InputError("--base-url holds a user or a password, which would be stored. Set AGENTEVAL_API_KEY.")
         self.base_url = base_url.rstrip("/").removesuffix("/v1")
         self.api_key = os.environ.get("AGENTEVAL_API_KEY") or "none"
         try:
             httpx.get(f"{self.base_url}/health", timeout=10.0, trust_env=False)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             raise ServerUnreachableError(base_url=base_url, reason=str(error) or type(error).__name__) from error
         self.facts: ServerFacts = read_facts(self.base_url, api_key=self.api_key, log_text="")
         served = self.facts.served_models

@@ -100,9 +100,16 @@ def read_metrics(base_url: str, *, timeout_s: float = 10.0) -> dict[str, float]:
     values: dict[str, float] = {}
     for name, _, value in _METRIC.findall(text):
         if not name.endswith(("_bucket", "_created", "_sum", "_info")):
-            values[name] = values.get(name, 0.0) + float(value)
+            values[name] = values.get(name, 0.0) + _number(value)
     # Not a number is not JSON, which the store keeps.
     return {name: value for name, value in values.items() if math.isfinite(value)}
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def without_secrets(value: Any, api_key: str | None) -> Any:
@@ -131,8 +138,10 @@ def _json(response: httpx.Response) -> dict[str, Any]:
 
 
 def _request_fields(schema: dict[str, Any]) -> frozenset[str]:
-    request = schema.get("components", {}).get("schemas", {}).get("ChatCompletionRequest", {})
-    return frozenset(request.get("properties", {}))
+    section: Any = schema
+    for name in ("components", "schemas", "ChatCompletionRequest", "properties"):
+        section = section.get(name) if isinstance(section, dict) else None
+    return frozenset(section if isinstance(section, dict) else ())
 
 
 def _labels(metrics: str, name: str) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -33,10 +32,9 @@ class AnswerCheck(_Check):
     @classmethod
     def _is_pattern(cls, value: str | None) -> str | None:
         if value is not None:
-            try:
-                re.compile(value)
-            except re.error as error:
-                raise ValueError(f"{value!r} is no regular expression: {error}") from error
+            problem = expressions.pattern_problem(value)
+            if problem is not None:
+                raise ValueError(problem)
         return value
 
     @model_validator(mode="after")

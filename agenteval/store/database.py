@@ -96,6 +96,8 @@ def open_for_writing(path: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[duc
 
 
 def _connect(path: Path, *, read_only: bool, wait_s: float) -> duckdb.DuckDBPyConnection:
+    if path.exists() and not path.is_file():
+        raise StoreUnreadableError(path=path, reason="it is no regular file")
     deadline = time.monotonic() + wait_s
     while True:
         try:

@@ -12,7 +12,7 @@ from golden_files import check_golden
 from agenteval.audit import RunFacts, audit_run, run_verdict
 from agenteval.compare import compare
 from agenteval.digest import derive_seed
-from agenteval.records import Episode, EpisodeStatus, RunEnd, StopReason, Turn, Verdict
+from agenteval.records import Episode, EpisodeStatus, Grade, RunEnd, StopReason, Turn, Verdict
 from agenteval.report import RunSummary, exit_code, summary_json, summary_text
 
 Recorded = tuple[RunFacts, list[Turn]]
@@ -21,16 +21,26 @@ Recorded = tuple[RunFacts, list[Turn]]
 def summary(facts: RunFacts, turns: list[Turn]) -> RunSummary:
     evidence = audit_run(facts, turns)
     verdict = run_verdict(facts, evidence)
+    grades = tuple(
+        Grade(
+            run_id=made.RUN,
+            episode_id=episode.plan.episode_id,
+            check=0,
+            kind="answer",
+            passed=place != 1,
+            reason="the answer is 'done'" if place != 1 else "the answer 'done' lacks 'paid'",
+            weight=1.0,
+        )
+        for place, episode in enumerate(facts.episodes)
+        if episode.status is EpisodeStatus.FINISHED
+    )
     return RunSummary(
         run=facts.run,
         end=RunEnd(run_id=made.RUN, ended_at=made.START, status="finished", verdict=verdict, message=None),
         contract=facts.contract,
         episodes=facts.episodes,
-        passed={
-            episode.plan.episode_id: place != 1
-            for place, episode in enumerate(facts.episodes)
-            if episode.status is EpisodeStatus.FINISHED
-        },
+        passed={grade.episode_id: grade.passed for grade in grades},
+        grades=grades,
         divergences=facts.divergences,
         evidence=evidence,
     )

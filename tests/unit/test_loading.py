@@ -182,7 +182,7 @@ def test_a_file_over_the_limit_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "large.yaml"
     with path.open("wb") as file:
         file.truncate(MAX_FILE_BYTES + 1)
-    assert [problem.message for problem in read_yaml(path).problems] == ["larger than 5,000,000 bytes"]
+    assert [problem.message for problem in read_yaml(path).problems] == ["larger than 1,000,000 bytes"]
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ class StageBuilder:
             gate=Gate(1),
             rules=RequestRules.of(made.contract(), made.plan(), model_name="fake", max_tokens=300),
             recorder=recorder,
+            base_url=server.base_url,
             check_over=check_over,
         )
         http_client = httpx.Client(transport=transport)

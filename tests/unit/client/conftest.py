@@ -82,6 +82,7 @@ class Opener:
             gate=Gate(concurrency),
             rules=rules or RequestRules.of(made.contract(), made.plan(), model_name="fake", max_tokens=200),
             recorder=recorder,
+            base_url=server.base_url,
             check_over=check_over,
         )
         http = httpx.Client(transport=transport, base_url=f"{server.base_url}/v1")

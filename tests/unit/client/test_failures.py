@@ -116,7 +116,7 @@ def test_a_response_that_the_evidence_cannot_rest_on_is_malformed(
     server.lie = lie
     error = failure_of(seam(server=server), MalformedResponseError)
     assert error.field == field
-    assert str(error).endswith("`agenteval contracts show NAME`.")
+    assert str(error).endswith("version' from boots\"")
 
 
 @pytest.mark.parametrize("raw", [b"", b"<html>", b"[]", b"\xff\xfe", b'"text"', b"null"])
