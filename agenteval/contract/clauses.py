@@ -230,8 +230,10 @@ class Contract(Frozen):
         """The same contract with another number of repeats, and a name that says so."""
         if count == self.repeats.count:
             return self
-        if count > MAX_REPEATS:
-            raise InputError(f"{count} repeats are more than the {MAX_REPEATS} that a contract can ask. Name fewer.")
+        if not 1 <= count <= MAX_REPEATS:
+            raise InputError(
+                f"A contract can ask for 1 to {MAX_REPEATS} repeats, not for {count}. Name another number."
+            )
         fields = self.fields()
         fields["repeats"]["count"] = count
         fields["name"] = f"{self.name[: _LONGEST_NAME - 20]}+repeats={count}"

@@ -60,9 +60,8 @@ def load_contract(name: str) -> ContractFile:
     document = _Merged(path=chain[0].path, data=merged, chain=chain)
     contract = validate(document, Contract)
     if contract is not None and contract.name in builtin_names() and not _is_builtin(chain[0].path):
-        document.problems.append(
-            document.problem(("name",), f"{contract.name!r} is a built-in contract's name; give yours another")
-        )
+        message = f"{contract.name!r} is the name of a built-in contract; give this one a name of its own"
+        chain[0].problems.append(chain[0].problem(("name",), message))
     raise_if_any([document, *chain])
     assert contract is not None
     return ContractFile(contract=contract, path=chain[0].path, origins=origins)

@@ -89,7 +89,9 @@ def open_boot(
         yield session
     finally:
         connection.close()
-        was_alive, metrics = server.is_alive(), server.metrics()
+        metrics = server.metrics()
+        # A dying process of ours looks alive for a moment after it has stopped answering; others' may publish none.
+        was_alive = bool(metrics) if isinstance(server, ManagedServer) else server.is_alive()
         reason = server.stop()
         stop.on_second(None)
         if not was_alive and not stop.is_forced:

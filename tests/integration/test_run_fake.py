@@ -176,7 +176,7 @@ def test_a_breach_of_anothers_server_is_a_breach(cli: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("config", "model", "words"),
     [
-        pytest.param(QUIET_SERVER, "other", "does not serve 'other'; it serves fake", id="another model"),
+        pytest.param(QUIET_SERVER, "other", "does not serve 'other'. Name what it serves", id="another model"),
         pytest.param(FakeConfig(api_key="secret"), "fake", "401", id="a key is missing"),
     ],
 )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agenteval.contract import Contract, builtin_names, load_contract
 from agenteval.contract.clauses import CLAUSES, differences
-from agenteval.errors import FileProblemsError, UnknownNameError
+from agenteval.errors import FileProblemsError, InputError, UnknownNameError
 
 STRICT = load_contract("strict").contract
 
@@ -148,7 +148,7 @@ def test_with_the_same_number_of_repeats_it_is_the_same_contract() -> None:
 
 @pytest.mark.parametrize("count", [0, 101])
 def test_with_repeats_keeps_to_the_bounds(count: int) -> None:
-    with pytest.raises(ValueError, match="count"):
+    with pytest.raises(InputError, match=f"not for {count}"):
         STRICT.with_repeats(count)
 
 
@@ -161,14 +161,20 @@ def test_extending_replaces_the_named_fields_and_keeps_the_rest(tmp_path: Path) 
 
 def test_a_fields_own_value_is_replaced_whole(tmp_path: Path) -> None:
     write(tmp_path, "extends: strict\nengine: {env: {A: '1', B: '2'}}\n", "parent")
-    contract = load_contract(write(tmp_path, "extends: parent.yaml\nengine: {env: {A: '3'}}\n")).contract
+    contract = load_contract(write(tmp_path, "extends: parent.yaml\nname: mine\nengine: {env: {A: '3'}}\n")).contract
     assert contract.engine.env == {"A": "3"}
+
+
+@pytest.mark.parametrize("named", ["", "name: strict\n", "name: default\n"])
+def test_a_contract_of_ones_own_cannot_pass_for_a_built_in_one(tmp_path: Path, named: str) -> None:
+    with pytest.raises(FileProblemsError, match="is the name of a built-in contract"):
+        load_contract(write(tmp_path, f"{named}extends: strict\ncache: {{mode: shared}}\n"))
 
 
 def test_a_path_is_found_beside_the_file_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     write(tmp_path, "extends: strict\nsampling: {seed: 7}\n", "parent")
-    name = write(tmp_path / "below", "extends: ../parent.yaml\n")
+    name = write(tmp_path / "below", "extends: ../parent.yaml\nname: mine\n")
     assert load_contract(name).contract.sampling.seed == 7
 
 

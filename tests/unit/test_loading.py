@@ -122,7 +122,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         pytest.param("[" * 100_000, None, f"nested deeper than {MAX_DEPTH} levels", id="never-closed"),
         pytest.param("{a: " * 5_000, None, f"nested deeper than {MAX_DEPTH} levels", id="deep-maps"),
         pytest.param(
-            "".join(" " * n + "-\n" for n in range(1_500)),
+            "".join(" " * n + "-\n" for n in range(1_200)),
             None,
             f"nested deeper than {MAX_DEPTH} levels",
             id="stairs",

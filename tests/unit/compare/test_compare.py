@@ -123,7 +123,7 @@ def test_equal_company_above_one_can_be_a_cause() -> None:
     crowd = [replace(item, turns=(replace(item.turns[0], requests_in_flight=4),)) for item in (left, right)]
     found = compare(*crowd)
     assert found is not None
-    assert found.cause == "other requests in flight: 4 against 4"
+    assert found.cause == "company of other requests, 4 in flight on both sides"
 
 
 def test_texts_and_margins_are_those_of_the_place() -> None:
