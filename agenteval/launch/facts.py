@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +41,13 @@ class EngineFacts:
     quantizations: frozenset[str]
     """Quantisation methods that this build has; empty where it would not say."""
     has_flashinfer: bool
+    values: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Option to the values that it takes; absent where the build does not list them."""
 
     def as_json(self) -> dict[str, Any]:
         """The facts that name the engine and the machine, without the lists of what they know."""
         fields = asdict(self)
-        for name in ("python", "flags", "variables", "quantizations"):
+        for name in ("python", "flags", "variables", "quantizations", "values"):
             del fields[name]
         fields["gpus"] = [{**gpu, "capability": list(gpu["capability"])} for gpu in fields["gpus"]]
         fields["cpus"] = list(fields["cpus"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from packaging.version import InvalidVersion, Version
 from agenteval.contract import Contract
 from agenteval.errors import UnsupportedClauseError
 from agenteval.launch.facts import EngineFacts
+from agenteval.loading import nearest
 from agenteval.records import Model
 
 MODULE = "vllm.entrypoints.openai.api_server"
@@ -51,6 +53,7 @@ def plan_launch(contract: Contract, model: Model, facts: EngineFacts) -> LaunchP
     argv = (*_arguments(contract, model, facts), *contract.engine.extra_args)
     unknown = [argument for argument in _flags(argv) if argument not in facts.flags]
     reasons += [f"engine: vLLM {facts.vllm_version} has no option {flag}" for flag in unknown]
+    reasons += _value_reasons(argv, facts)
     if reasons:
         raise UnsupportedClauseError(contract=contract.name, reasons=reasons, advice=_advice(facts))
     return LaunchPlan(argv=argv, env=_environment(contract, facts))
@@ -59,6 +62,14 @@ def plan_launch(contract: Contract, model: Model, facts: EngineFacts) -> LaunchP
 def unsupported(contract: Contract, facts: EngineFacts) -> list[str]:
     """Why this engine on this machine cannot keep the contract, one clause a line; empty where it can."""
     return [*_engine_reasons(contract, facts), *_batching_reasons(contract, facts)]
+
+
+def _value_reasons(argv: tuple[str, ...], facts: EngineFacts) -> Iterator[str]:
+    """Values that the engine would refuse, or read as something else, only after its start."""
+    for flag, value in itertools.pairwise(argv):
+        known = facts.values.get(flag)
+        if known is not None and value not in known:
+            yield f"engine: vLLM {facts.vllm_version} does not take {value!r} for {flag}.{nearest(value, known)}"
 
 
 def _model_reasons(contract: Contract, model: Model) -> Iterator[str]:
@@ -76,6 +87,8 @@ def _engine_reasons(contract: Contract, facts: EngineFacts) -> Iterator[str]:
         yield f"engine: vLLM {facts.vllm_version} is installed, the contract accepts {engine.version}"
     if engine.quantization and facts.quantizations and engine.quantization not in facts.quantizations:
         yield f"engine: this build has no quantization {engine.quantization!r}"
+    if engine.quantization == "fp8" and _dtype(contract, facts) == "float32":
+        yield "engine: quantization 'fp8' needs dtype bfloat16 or float16; auto is float32 on a CPU"
     if facts.device == "cpu" and engine.attention_backend is not None:
         yield f"engine: attention backend {engine.attention_backend} needs a GPU, and this engine runs on the CPU"
     if facts.device == "cpu" and engine.gpu_memory_utilization is not None:

@@ -139,5 +139,6 @@ def _facts(python: Path, report: dict[str, Any]) -> EngineFacts:
         flags=frozenset(report["flags"]),
         variables=frozenset(report["variables"]),
         quantizations=frozenset(report["quantizations"]),
+        values={flag: frozenset(values) for flag, values in report["values"].items()},
         has_flashinfer=report["has_flashinfer"],
     )

@@ -15,12 +15,26 @@ import subprocess
 import sys
 
 
-def parser_flags() -> list:
-    """Options of the server's parser; where the modules stand depends on the version."""
+def parser_actions() -> list:
+    """The options of the server's parser; where the modules stand depends on the version."""
     arguments = first_module("vllm.utils.argparse_utils", "vllm.utils")
     options = first_module("vllm.entrypoints.launchers.cli_args", "vllm.entrypoints.openai.cli_args")
     parser = options.make_arg_parser(arguments.FlexibleArgumentParser())
-    return sorted({option for action in parser._actions for option in action.option_strings})
+    return parser._actions
+
+
+def accepted_values(actions: list) -> dict:
+    """Option to the values that it takes, where the build lists them."""
+    values = {
+        option: [str(choice) for choice in action.choices]
+        for action in actions
+        for option in action.option_strings
+        if action.choices and option.startswith("--")
+    }
+    with contextlib.suppress(ImportError, AttributeError):
+        backends = importlib.import_module("vllm.v1.attention.backends.registry").AttentionBackendEnum
+        values["--attention-backend"] = sorted(backends.__members__)
+    return values
 
 
 def first_module(*names: str):
@@ -93,13 +107,15 @@ def report() -> dict:
     """Everything, as JSON."""
     vllm = importlib.import_module("vllm")
     current = importlib.import_module("vllm.platforms").current_platform
+    actions = parser_actions()
     return {
         "vllm_version": vllm.__version__,
         "device": str(current.device_type),
         "driver_version": driver_version(),
         "cpu_model": cpu_model(),
         "cpus": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count())),
-        "flags": parser_flags(),
+        "flags": sorted({option for action in actions for option in action.option_strings}),
+        "values": accepted_values(actions),
         "variables": known_variables(),
         "quantizations": quantizations(),
         "has_flashinfer": importlib.util.find_spec("flashinfer") is not None,

@@ -231,3 +231,14 @@ def test_a_field_that_a_cpu_cannot_honour_is_refused(field: str, value: object, 
 def test_a_cpus_cache_size_is_the_contracts() -> None:
     plan = plan_launch(contract(engine={"kv_cache_memory_bytes": 3 * 2**30}), MODEL, CPU)
     assert plan.env["VLLM_CPU_KVCACHE_SPACE"] == "3"
+
+
+def test_a_value_that_the_engine_does_not_take_is_refused_with_the_nearest() -> None:
+    facts = dataclasses.replace(H200, values={"--attention-backend": frozenset({"TRITON_ATTN", "FLASH_ATTN"})})
+    shown = reasons(contract(engine={"attention_backend": "TRITON_ATN"}), facts)
+    assert "does not take 'TRITON_ATN' for --attention-backend. Did you mean 'TRITON_ATTN'?" in shown
+
+
+def test_fp8_is_refused_where_auto_is_float32() -> None:
+    assert "'fp8' needs dtype bfloat16 or float16" in reasons(contract(engine={"quantization": "fp8"}), CPU)
+    assert "'fp8' needs" not in reasons(contract(engine={"quantization": "fp8", "extra_args": ["--nonsense"]}), H200)
