@@ -38,8 +38,8 @@ def configure(*, level: str, log_format: LogFormat) -> None:
 
 
 def get(name: str) -> structlog.typing.FilteringBoundLogger:
-    """A logger that carries its module's name."""
-    logger: structlog.typing.FilteringBoundLogger = structlog.get_logger().bind(logger=name)
+    """A logger that carries its module's name, and follows a set-up that comes after it was made."""
+    logger: structlog.typing.FilteringBoundLogger = structlog.get_logger(module=name)
     return logger
 
 

@@ -6,14 +6,17 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 from agenteval.errors import InputError
 
 
 def say(message: str) -> None:
     """Talk to the person, on stderr; that nobody listens any more is no reason to end a run."""
-    with contextlib.suppress(BrokenPipeError):
+    try:
         print(message, file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        _silence(sys.stderr)
 
 
 def say_from_signal(message: str) -> None:
@@ -31,13 +34,18 @@ def emit(text: str) -> None:
     try:
         print(text, flush=True)
     except OSError as error:
-        # What is left in the buffer must not be tried again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence(sys.stdout)
         if not isinstance(error, BrokenPipeError):
             raise InputError(
                 f"The output cannot be written: {error.strerror}. Free some space, or send it elsewhere; what was "
                 "run is stored."
             ) from error
+
+
+def _silence(stream: TextIO) -> None:
+    """Send a stream nowhere: what is left in its buffer would be tried again at exit, and change the exit status."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
