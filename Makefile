@@ -3,7 +3,7 @@
 # What `make run` runs. A CPU takes a first few tasks (a few minutes); a GPU takes all.
 SUITE ?= tasks/toolsuite
 CONTRACT ?= strict
-ARGS ?= $(if $(filter cpu,$(shell cat .venv/engine 2>/dev/null)),--limit 4)
+ARGS ?= $(if $(filter cpu,$(shell cat .venv/engine 2>/dev/null)),--limit 3)
 
 .PHONY: run _run test quick env clean
 .DEFAULT_GOAL := run
