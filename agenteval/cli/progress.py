@@ -79,7 +79,7 @@ class RunProgress:
 
     def __init__(self, *, is_quiet: bool) -> None:
         self._is_quiet, self._line = is_quiet, StatusLine()
-        self._planned = self._ended = self._passed = self._graded = self._turns = 0
+        self._planned = self._ended = self._passed = self._graded = 0
         self._started = 0.0
 
     def planned(self, run_id: str, episodes: int) -> None:
@@ -107,7 +107,6 @@ class RunProgress:
     def episode_ended(self, episode: Episode, passed: bool | None) -> None:
         """An episode has ended."""
         self._ended += 1
-        self._turns += episode.turns
         self._passed += passed is True
         self._graded += passed is not None
         if episode.status is EpisodeStatus.NOT_RUN:

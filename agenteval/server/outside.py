@@ -13,8 +13,6 @@ from agenteval.server.reading import ServerFacts, read_facts, read_metrics
 class OutsideServer:
     """What the loop needs of a server, for one at `--base-url`; its key comes from `AGENTEVAL_API_KEY`."""
 
-    is_managed = False
-
     def __init__(self, base_url: str, model: str | None) -> None:
         """Reach the server and read its facts.
 

@@ -51,8 +51,6 @@ class StartOptions:
 class ManagedServer:
     """A vLLM server that we started and will stop; use it as a context manager."""
 
-    is_managed = True
-
     def __init__(self, plan: LaunchPlan, options: StartOptions, on_phase: PhaseReport) -> None:
         """Start the server and wait until it is healthy.
 
