@@ -7,20 +7,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+import string
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from agenteval import expressions
 from agenteval.compare import has_passed as has_passed
 from agenteval.digest import canonical_json
+from agenteval.expressions import ExpressionError
 from agenteval.records import Episode, Grade, ToolCall
 from agenteval.spec import (
     AnswerCheck,
     CalledCheck,
     Check,
+    FunctionCheck,
     NotCalledCheck,
     OrderCheck,
+    TaskVariant,
+    TogetherCheck,
+    TokensCheck,
     TurnsCheck,
     WorldCheck,
 )
@@ -28,6 +35,24 @@ from agenteval.spec import (
 MAX_ANSWER_CHARACTERS = 20_000
 """Patterns see no more of an answer, so that their cost is bounded."""
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d{1,3})?|[-+]?\.\d+")
+_AROUND = string.whitespace + string.punctuation
+_SHOWN_ANSWER, _SHOWN_WORLD = 200, 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """A finished episode, as far as checks look at it."""
+
+    episode: Episode
+    calls: Sequence[tuple[int, ToolCall]]
+    """All its tool calls with their turns, in order."""
+    output_tokens: int
+    """Tokens that the model wrote in all turns."""
+
+    @property
+    def answer(self) -> str:
+        """The final answer, empty where there is none."""
+        return self.episode.answer or ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,27 +61,26 @@ class _Finding:
     reason: str
 
 
-def grade_episode(checks: Sequence[Check], episode: Episode, calls: Sequence[ToolCall]) -> tuple[Grade, ...]:
+def grade_episode(variant: TaskVariant, played: Played) -> tuple[Grade, ...]:
     """Judge a finished episode by each of its task's checks.
 
     Args:
-        checks: The task variant's checks.
-        episode: How the attempt ended.
-        calls: All its tool calls, in order.
+        variant: What was attempted.
+        played: How the attempt went.
     """
-    return tuple(_grade(index, check, episode, calls) for index, check in enumerate(checks))
+    return tuple(_grade(index, check, variant, played) for index, check in enumerate(variant.checks))
 
 
-def _grade(index: int, check: Check, episode: Episode, calls: Sequence[ToolCall]) -> Grade:
+def _grade(index: int, check: Check, variant: TaskVariant, played: Played) -> Grade:
     passed: bool | None
     try:
-        finding = _JUDGES[type(check)](check, episode, calls)
+        finding = _JUDGES[type(check)](check, variant, played)
         passed, reason = finding.passed, finding.reason
-    except expressions.ExpressionError as error:
+    except ExpressionError as error:
         passed, reason = None, f"not graded: {error}"
     return Grade(
-        run_id=episode.plan.run_id,
-        episode_id=episode.plan.episode_id,
+        run_id=played.episode.plan.run_id,
+        episode_id=played.episode.plan.episode_id,
         check=index,
         kind=check.kind,
         passed=passed,
@@ -65,76 +89,172 @@ def _grade(index: int, check: Check, episode: Episode, calls: Sequence[ToolCall]
     )
 
 
-def _judge_answer(check: AnswerCheck, episode: Episode, _calls: Sequence[ToolCall]) -> _Finding:
-    if episode.answer is None:
-        return _Finding(passed=False, reason=f"no answer; the episode ended by {episode.stop_reason}")
-    answer = episode.answer[:MAX_ANSWER_CHARACTERS]
-    shown = repr(answer if len(answer) <= 200 else answer[:200] + "…")
-    missing = [text for text in check.contains if text.casefold() not in answer.casefold()]
-    if missing:
-        return _Finding(passed=False, reason=f"the answer {shown} lacks {', '.join(map(repr, missing))}")
-    if check.pattern is not None and not expressions.pattern_matches(check.pattern, answer):
-        return _Finding(passed=False, reason=f"the answer {shown} does not match {check.pattern!r}")
-    if check.number is not None and not _has_number(answer, check.number, check.tolerance):
-        return _Finding(
-            passed=False,
-            reason=f"the answer {shown} has no number within {check.tolerance} of {check.number}",
-        )
+def _judge_answer(check: AnswerCheck, _variant: TaskVariant, played: Played) -> _Finding:
+    if played.episode.answer is None:
+        return _Finding(passed=False, reason=f"no answer; the episode ended by {played.episode.stop_reason}")
+    answer = played.episode.answer[:MAX_ANSWER_CHARACTERS]
+    shown = repr(_cut(answer, _SHOWN_ANSWER))
+    complaint = next(_complaints(check, answer), None)
+    if complaint is not None:
+        return _Finding(passed=False, reason=f"the answer {shown} {complaint}")
     return _Finding(passed=True, reason=f"the answer is {shown}")
 
 
-def _has_number(answer: str, number: float, tolerance: float) -> bool:
+def _complaints(check: AnswerCheck, answer: str) -> Iterator[str]:
+    """What an answer lacks, or has too much."""
+    folded = answer.casefold()
+    missing = [text for text in check.contains if text.casefold() not in folded]
+    if missing:
+        yield f"lacks {', '.join(map(repr, missing))}"
+    unwanted = [text for text in check.excludes if text.casefold() in folded]
+    if unwanted:
+        yield f"has {', '.join(map(repr, unwanted))}"
+    if check.pattern is not None and not expressions.pattern_matches(check.pattern, answer):
+        yield f"does not match {check.pattern!r}"
+    if check.one_of and folded.strip(_AROUND) not in [text.casefold().strip(_AROUND) for text in check.one_of]:
+        yield f"is none of {', '.join(map(repr, check.one_of))}"
+    if check.number is not None and not _has_number(answer, check):
+        unit = f" in {' or '.join(check.unit)}" if check.unit else ""
+        yield f"has no number within {check.tolerance:g} of {check.number:g}{unit}"
+
+
+def _has_number(answer: str, check: AnswerCheck) -> bool:
+    assert check.number is not None
     # A last digit's rounding in binary must not fail an answer that is right in decimal.
-    slack = tolerance + 1e-9 * max(1.0, abs(number))
-    return any(abs(float(text.replace(",", "")) - number) <= slack for text in _NUMBER.findall(answer))
+    slack = check.tolerance + 1e-9 * max(1.0, abs(check.number))
+    return any(
+        abs(float(found[0].replace(",", "")) - check.number) <= slack and _has_unit(answer, found, check.unit)
+        for found in _NUMBER.finditer(answer)
+    )
 
 
-def _judge_world(check: WorldCheck, episode: Episode, _calls: Sequence[ToolCall]) -> _Finding:
-    names = {"world": episode.world, "answer": episode.answer or ""}
+def _has_unit(answer: str, number: re.Match[str], units: Sequence[str]) -> bool:
+    """Whether one of the units stands right after the number, or right before it, and no letter follows on."""
+    if not units:
+        return True
+    before, after = answer[: number.start()].rstrip().casefold(), answer[number.end() :].lstrip().casefold()
+    for unit in (unit.casefold() for unit in units):
+        if after.startswith(unit) and not after[len(unit) :][:1].isalpha():
+            return True
+        if before.endswith(unit) and not before[: -len(unit)][-1:].isalpha():
+            return True
+    return False
+
+
+def _judge_world(check: WorldCheck, variant: TaskVariant, played: Played) -> _Finding:
+    world = played.episode.world
+    names = {"world": world, "start": variant.world, "answer": played.answer, "vars": variant.vars}
     passed = expressions.evaluate_condition(check.that, names)
-    world = canonical_json(episode.world)
-    shown = world if len(world) <= 400 else world[:400] + "…"
+    shown = _cut(canonical_json(world), _SHOWN_WORLD)
     return _Finding(passed=passed, reason=f"{check.that} is {str(passed).lower()} in {shown}")
 
 
-def _judge_called(check: CalledCheck, _episode: Episode, calls: Sequence[ToolCall]) -> _Finding:
-    count = sum(
-        call.tool == check.tool and call.error is None and _has_arguments(call, check.arguments) for call in calls
-    )
+def _judge_called(check: CalledCheck, variant: TaskVariant, played: Played) -> _Finding:
+    count = sum(_is_meant(turn, call, check, variant) for turn, call in played.calls if call.error is None)
     passed = count >= check.at_least and (check.at_most is None or count <= check.at_most)
     wanted = f"at least {check.at_least}" + ("" if check.at_most is None else f", at most {check.at_most}")
+    return _Finding(passed=passed, reason=f"{_described(check)} succeeded {count} times; wanted {wanted}")
+
+
+def _judge_not_called(check: NotCalledCheck, variant: TaskVariant, played: Played) -> _Finding:
+    count = sum(_is_meant(turn, call, check, variant) for turn, call in played.calls)
+    return _Finding(passed=count == 0, reason=f"{_described(check)} was called {count} times; wanted never")
+
+
+def _is_meant(turn: int, call: ToolCall, check: CalledCheck | NotCalledCheck, variant: TaskVariant) -> bool:
+    """Whether a check on calls is about this call."""
+    if call.tool != check.tool:
+        return False
+    given = _as_value(call.arguments)
+    if not isinstance(given, dict):
+        return not check.arguments and check.where is None
+    if not all(key in given and expressions.is_same(given[key], value) for key, value in check.arguments.items()):
+        return False
+    if check.where is None:
+        return True
+    names = {"args": given, "result": _as_value(call.result), "turn": turn, "vars": variant.vars}
+    return expressions.evaluate_condition(check.where, names)
+
+
+def _described(check: CalledCheck | NotCalledCheck) -> str:
     how = f" with {canonical_json(check.arguments)}" if check.arguments else ""
-    return _Finding(passed=passed, reason=f"{check.tool}{how} succeeded {count} times; wanted {wanted}")
+    return f"{check.tool}{how}{'' if check.where is None else f' where {check.where}'}"
 
 
-def _judge_not_called(check: NotCalledCheck, _episode: Episode, calls: Sequence[ToolCall]) -> _Finding:
-    count = sum(call.tool == check.tool for call in calls)
-    return _Finding(passed=count == 0, reason=f"{check.tool} was called {count} times; wanted never")
-
-
-def _judge_order(check: OrderCheck, _episode: Episode, calls: Sequence[ToolCall]) -> _Finding:
-    made = [call.tool for call in calls if call.error is None]
+def _judge_order(check: OrderCheck, _variant: TaskVariant, played: Played) -> _Finding:
+    made = [call.tool for _, call in played.calls if call.error is None]
     remaining = iter(made)
     passed = all(tool in remaining for tool in check.tools)
     return _Finding(passed=passed, reason=f"successful calls were {made}; wanted in order {list(check.tools)}")
 
 
-def _judge_turns(check: TurnsCheck, episode: Episode, _calls: Sequence[ToolCall]) -> _Finding:
+def _judge_together(check: TogetherCheck, _variant: TaskVariant, played: Played) -> _Finding:
+    turns: dict[int, list[str]] = {}
+    for turn, call in played.calls:
+        if call.error is None:
+            turns.setdefault(turn, []).append(call.tool)
+    passed = any(Counter(check.tools) <= Counter(tools) for tools in turns.values())
     return _Finding(
-        passed=episode.turns <= check.at_most, reason=f"{episode.turns} turns; wanted at most {check.at_most}"
+        passed=passed,
+        reason=f"successful calls by turn were {list(turns.values())}; wanted in one {list(check.tools)}",
     )
 
 
-def _has_arguments(call: ToolCall, wanted: dict[str, Any]) -> bool:
-    given = json.loads(call.arguments or "{}")
-    return all(key in given and expressions.is_same(given[key], value) for key, value in wanted.items())
+def _judge_turns(check: TurnsCheck, _variant: TaskVariant, played: Played) -> _Finding:
+    turns = played.episode.turns
+    return _Finding(passed=turns <= check.at_most, reason=f"{turns} turns; wanted at most {check.at_most}")
 
 
-_JUDGES: dict[type, Callable[[Any, Episode, Sequence[ToolCall]], _Finding]] = {
+def _judge_tokens(check: TokensCheck, _variant: TaskVariant, played: Played) -> _Finding:
+    return _Finding(
+        passed=played.output_tokens <= check.at_most,
+        reason=f"{played.output_tokens} output tokens; wanted at most {check.at_most}",
+    )
+
+
+def _judge_function(check: FunctionCheck, variant: TaskVariant, played: Played) -> _Finding:
+    calls = [
+        {
+            "turn": turn,
+            "tool": call.tool,
+            "arguments": _as_value(call.arguments),
+            "result": _as_value(call.result),
+            "error": call.error,
+        }
+        for turn, call in played.calls
+    ]
+    world, calls = json.loads(canonical_json([played.episode.world, calls]))
+    try:
+        found = variant.functions[check.function].call(world, played.episode.answer, calls)
+    # The function is the suite's own code, which can raise anything; the episode is then not graded.
+    except Exception as error:
+        raise ExpressionError(f"{check.function} failed: {type(error).__name__}: {error}") from error
+    passed, reason = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
+    if not isinstance(passed, bool):
+        raise ExpressionError(f"{check.function} gave {found!r}, not true or false, or (true or false, reason)")
+    return _Finding(passed=passed, reason=str(reason or f"{check.function} says {str(passed).lower()}"))
+
+
+def _as_value(text: str) -> Any:
+    """The JSON value of a text; the text itself where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[:length] + "…"
+
+
+_JUDGES: dict[type, Callable[[Any, TaskVariant, Played], _Finding]] = {
     AnswerCheck: _judge_answer,
     WorldCheck: _judge_world,
     CalledCheck: _judge_called,
     NotCalledCheck: _judge_not_called,
     OrderCheck: _judge_order,
+    TogetherCheck: _judge_together,
     TurnsCheck: _judge_turns,
+    TokensCheck: _judge_tokens,
+    FunctionCheck: _judge_function,
 }

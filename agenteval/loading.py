@@ -6,7 +6,6 @@ like. Knows YAML and pydantic; must not know what the models mean.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import types
@@ -17,9 +16,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pydantic
+import pydantic_core
 import yaml
 
 from agenteval.errors import FileProblemsError, Problem
+from agenteval.words import nearest
 
 MAX_FILE_BYTES = 1_000_000
 """A larger file is refused unread: no task or contract comes near it."""
@@ -118,7 +119,7 @@ def validate(document: Document, model: type[ModelT], data: Any = None, at: KeyP
     try:
         # Through JSON mode, so that a YAML list is a tuple and a text an enum member, and nothing else is
         # coerced.
-        return model.model_validate_json(pydantic.TypeAdapter(Any).dump_json(value))
+        return model.model_validate_json(pydantic_core.to_json(value))
     except pydantic.ValidationError as error:
         found = [(at + _real_keys(value, item), item) for item in error.errors(include_url=False)]
         for key, item in found:
@@ -146,17 +147,11 @@ def key_text(key: KeyPath) -> str:
     return text
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """` Did you mean 'x'?` for the nearest known word, or an empty text."""
-    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f" Did you mean {matches[0]!r}?" if matches else ""
-
-
 class _TooLargeError(Exception):
     """The document expands past the bounds above."""
 
 
-class _Composer(yaml.SafeLoader):
+class _Composer(yaml.CSafeLoader):
     """YAML text -> nodes, of which only those that were written with a tag have one."""
 
     def resolve(self, *_node: Any) -> str:
@@ -195,7 +190,7 @@ class _Builder:
                 self._report(key, "a key must be a plain text")
                 continue
             name = self._text(name_node, key)
-            if name == "<<" and name_node.style is None:
+            if name == "<<" and not name_node.style:
                 self._report(key, "merge keys (<<) are not read; write the fields out")
                 continue
             if name in mapping:
@@ -215,7 +210,8 @@ class _Builder:
 
     def _scalar(self, node: yaml.ScalarNode, key: KeyPath) -> Any:
         text = self._text(node, key)
-        if node.style is not None:
+        # A plain scalar has no style, or an empty one from the parser in C.
+        if node.style:
             return text
         if text in _WORDS:
             return _WORDS[text]

@@ -108,6 +108,18 @@ class RunEnd:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRecord:
+    """A task variant as it was run, so that a run can be read, and judged again, without its suite's files."""
+
+    run_id: str
+    task: str
+    variant: str
+    tags: tuple[str, ...]
+    definition: dict[str, Any]
+    """Messages, world, faults, checks and settings with the variables put in, as JSON; tools by name and hash."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Boot:
     """One start of one server process, or one outside server that was used."""
 
@@ -211,6 +223,8 @@ class ToolCall:
     """JSON Patch from the world before to the world after."""
     is_repeatable: bool
     """Whether the mock, asked a second time in the same state, gave the same result and world."""
+    fault: str | None
+    """The declared fault that fired, as `kind#place` among the task's; None where none did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

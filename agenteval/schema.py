@@ -118,5 +118,37 @@ SELECT e.run_id, e.episode_id, e.task, e.variant, e.sample, e.repeat, e.passed, 
 FROM episode_results e;
 """
 
-MIGRATIONS: tuple[Migration, ...] = (Migration(number=1, sql=_TABLES + _VIEWS),)
+_TASKS_AND_FAULTS = """
+CREATE TABLE tasks (
+    run_id VARCHAR NOT NULL, task VARCHAR NOT NULL, variant VARCHAR NOT NULL, tags VARCHAR[] NOT NULL,
+    definition JSON NOT NULL,
+    PRIMARY KEY (run_id, task, variant)
+);
+ALTER TABLE tool_calls ADD COLUMN fault VARCHAR;
+
+CREATE OR REPLACE VIEW episode_results AS
+SELECT e.*, t.tags, g.passed, g.score
+FROM episodes e LEFT JOIN tasks t USING (run_id, task, variant) LEFT JOIN (
+    SELECT episode_id,
+        CASE WHEN count(*) = count(passed) THEN bool_and(passed) END AS passed,
+        CASE WHEN count(*) = count(passed) THEN sum(weight * passed::INTEGER) / sum(weight) END AS score
+    FROM grades GROUP BY episode_id
+) g USING (episode_id);
+
+CREATE VIEW faults AS
+SELECT d.run_id, e.episode_id, d.task, d.variant, e.sample, e.repeat, d.fault, d.kind, d.tool,
+    (SELECT count(*) FROM tool_calls c WHERE c.episode_id = e.episode_id AND c.fault = d.fault) AS fired
+FROM (
+    SELECT run_id, task, variant, f.fault->>'kind' AS kind, f.fault->>'tool' AS tool,
+        (f.fault->>'kind') || '#' || (f.place - 1) AS fault
+    FROM tasks, LATERAL (
+        SELECT unnest(definition->'$.faults[*]') AS fault, generate_subscripts(definition->'$.faults[*]', 1) AS place
+    ) f
+) d JOIN episodes e USING (run_id, task, variant);
+"""
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(number=1, sql=_TABLES + _VIEWS),
+    Migration(number=2, sql=_TASKS_AND_FAULTS),
+)
 VERSION = MIGRATIONS[-1].number

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import httpx
 
 from agenteval.agent.toolbox import Toolbox
-from agenteval.spec import AgentSettings
+from agenteval.spec import AgentSettings, Message
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -30,9 +30,21 @@ class EpisodeContext:
     """The same for code that awaits."""
     toolbox: Toolbox
     settings: AgentSettings
-    prompt: str
-    """The user's message."""
-    max_turns: int
+    """The suite's, with what the task replaces."""
+    start_messages: tuple[Message, ...]
+    """What the episode starts with: the system prompt first, the user's message last."""
+    follow_ups: tuple[str, ...] = ()
+    """What the user says next, each after an answer; `run_agent` sends them, a graph need not know of them."""
+
+    @property
+    def prompt(self) -> str:
+        """The user's message."""
+        return self.start_messages[-1].content
+
+    @property
+    def max_turns(self) -> int:
+        """Model calls before the episode ends without an answer."""
+        return self.settings.max_turns
 
     def openai(self) -> OpenAI:
         """An `openai` client that is recorded; it does not retry, since a retry is another turn."""
@@ -50,7 +62,4 @@ class EpisodeContext:
 
     def messages(self) -> list[dict[str, Any]]:
         """The messages that every episode of the task starts with."""
-        return [
-            {"role": "system", "content": self.settings.system_prompt},
-            {"role": "user", "content": self.prompt},
-        ]
+        return [message.model_dump() for message in self.start_messages]

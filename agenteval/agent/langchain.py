@@ -44,6 +44,13 @@ def _as_text(arguments: dict[str, Any]) -> str:
 def as_tools(toolbox: Toolbox) -> list[BaseTool]:
     """Every tool of a toolbox, in the task's order."""
     return [
-        MockTool(name=mock.name, description=mock.description, args_schema=mock.parameters, toolbox=toolbox)
+        MockTool(
+            name=mock.name,
+            description=mock.description,
+            args_schema=mock.parameters,
+            toolbox=toolbox,
+            # LangGraph's prebuilt agents end there, rather than ask the model again.
+            return_direct=mock.name == toolbox.finish_tool,
+        )
         for mock in toolbox.mocks.values()
     ]

@@ -59,22 +59,38 @@ def load_factory(name: str | None) -> GraphFactory:
 
 
 def run_agent(factory: GraphFactory, context: EpisodeContext) -> AgentResult:
-    """Run the graph to its end and read off how it ended.
+    """Run the graph to its end, once more for each of the user's follow-ups, and read off how it ended.
 
-    The finish tool decides where it was called. A graph that leaves `stop` and `answer` out of its state (LangGraph's
-    prebuilt agents do) has answered with its last message, if that is the model's.
+    Each run gets all messages so far. The finish tool decides where it was called. A graph that leaves `stop` and
+    `answer` out of its state (LangGraph's prebuilt agents do) has answered with its last message, if that is the
+    model's.
 
     Raises:
         TypeError: If the graph ends in something that is no state with messages.
     """
-    config = {"recursion_limit": _STEPS_PER_TURN * (context.max_turns + 1)}
-    final = factory(context).invoke({"messages": context.messages()}, config)
+    graph = factory(context)
+    result, messages = _converse(graph, context, context.messages())
+    for text in context.follow_ups:
+        if result.stop_reason not in (StopReason.FINISH_TOOL, StopReason.ANSWER):
+            break
+        context.toolbox.resume()
+        result, messages = _converse(graph, context, [*messages, {"role": "user", "content": text}])
+    return result
+
+
+def _converse(graph: Any, context: EpisodeContext, messages: list[Any]) -> tuple[AgentResult, list[Any]]:
+    """Run the graph to its next answer: how it ended, and all messages so far."""
+    final = graph.invoke({"messages": messages}, {"recursion_limit": _STEPS_PER_TURN * (context.max_turns + 1)})
+    history = final.get("messages") if isinstance(final, dict) else None
+    if not isinstance(history, list) or not history:
+        raise TypeError("the graph ended in a state without a list of messages")
+    return _result(final, context, history[-1]), history
+
+
+def _result(final: dict[str, Any], context: EpisodeContext, last: Any) -> AgentResult:
     if context.toolbox.is_finished:
         return AgentResult(answer=context.toolbox.answer, stop_reason=StopReason.FINISH_TOOL)
-    messages = final.get("messages") if isinstance(final, dict) else None
-    if not isinstance(messages, list) or not messages:
-        raise TypeError("the graph ended in a state without a list of messages")
-    answer = final["answer"] if "answer" in final else _answer_of(messages[-1])
+    answer = final["answer"] if "answer" in final else _answer_of(last)
     if answer is not None and not isinstance(answer, str):
         raise TypeError(f"the graph's answer is {type(answer).__name__}, not a text")
     stop = final.get("stop")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 from agenteval import tools
@@ -29,10 +30,14 @@ class Toolbox:
         """
         # The finish tool comes first: small models call a tool that stands last in their prompt far less often.
         finish = () if finish_tool is None else (_finish_mock(finish_tool),)
-        self.mocks: dict[str, ToolMock] = {mock.name: mock for mock in (*finish, *variant.tools)}
-        self._finish_tool, self._recorder = finish_tool, recorder
-        self._state = tools.State(world=variant.world, clock=clock)
+        self._kit = tools.ToolKit.of(variant, *finish)
+        self.mocks: Mapping[str, ToolMock] = self._kit.mocks
+        self._recorder = recorder
+        self._state = tools.State.begin(world=variant.world, clock=clock)
         self._turn_over = threading.Condition()
+        self.follow_ups_left = len(variant.follow_ups)
+        """Messages that the user still has to send."""
+        self.finish_tool = finish_tool
         self.answer: str | None = None
         """What the finish tool was given; None until it has been called with success."""
 
@@ -45,6 +50,10 @@ class Toolbox:
     def is_finished(self) -> bool:
         """Whether the finish tool has been called with success."""
         return self.answer is not None
+
+    def resume(self) -> None:
+        """Take the finish back, since the user's next message follows."""
+        self.answer, self.follow_ups_left = None, self.follow_ups_left - 1
 
     def schemas(self) -> list[dict[str, Any]]:
         """The tools as the chat completions API declares them, in the task's order."""
@@ -62,11 +71,11 @@ class Toolbox:
             place = _place(call_id)
             self._turn_over.wait_for(lambda: self._recorder.calls_this_turn() >= place, timeout=ORDER_WAIT_S)
             before = self._state
-            outcome = tools.call_tool(self.mocks, name, arguments, before)
+            outcome = tools.call_tool(self._kit, name, arguments, before)
             # A mock costs microseconds: asked twice, it shows by itself that it depends on nothing else.
-            is_repeatable = tools.call_tool(self.mocks, name, arguments, before) == outcome
+            is_repeatable = tools.call_tool(self._kit, name, arguments, before) == outcome
             self._state = outcome.state
-            if name == self._finish_tool and outcome.error is None:
+            if name == self.finish_tool and outcome.error is None:
                 self.answer = str(tools.parse_arguments(arguments)[0][FINISH_ARGUMENT])
             self._recorder.add_tool_call(
                 ToolCall(
@@ -80,6 +89,7 @@ class Toolbox:
                     state_digest=before.digest(),
                     world_patch=tools.world_patch(before, outcome.state),
                     is_repeatable=is_repeatable,
+                    fault=outcome.fault,
                 )
             )
             self._turn_over.notify_all()

@@ -15,6 +15,7 @@ from agenteval.records import (
     Episode,
     Evidence,
     Run,
+    TaskRecord,
     Turn,
 )
 
@@ -32,6 +33,7 @@ class RunFacts:
     boots: tuple[tuple[Boot, BootEnd | None], ...]
     episodes: tuple[Episode, ...]
     divergences: tuple[Divergence, ...]
+    tasks: tuple[TaskRecord, ...]
 
     @property
     def is_managed(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.audit.facts import UNPROVEN, Finding, RunFacts, shown
+from agenteval.audit.facts import KEPT, NOT_PROMISED, UNPROVEN, Finding, RunFacts, shown
 from agenteval.client import call_id
 from agenteval.digest import digest_json
 from agenteval.records import Evidence, Turn
@@ -28,12 +28,21 @@ class ToolsAuditor:
         self._unanswered: list[str] = []
         self._unequal: list[str] = []
         self._out_of_place: list[str] = []
+        self._faults = {
+            (task.task, task.variant): [
+                f"{fault['kind']}#{place}" for place, fault in enumerate(task.definition["faults"])
+            ]
+            for task in facts.tasks
+        }
+        self._fired: set[tuple[str, str]] = set()
 
     def observe(self, turn: Turn) -> None:
         """Compare each call's result with what the same call gave before."""
         for place, call in enumerate(turn.tool_calls):
             self._calls += 1
             where = f"{turn.episode_id} turn {turn.turn} call {place}"
+            if call.fault is not None:
+                self._fired.add((turn.episode_id, call.fault))
             if not call.is_repeatable:
                 self._unrepeatable.append(f"{where}: {call.tool}")
             if call.error is not None and call.error.startswith(UNANSWERED):
@@ -73,10 +82,29 @@ class ToolsAuditor:
                 observed=f"{len(self._unequal)} of {self._repeated} repeated calls differ; {self._calls} calls in all",
                 calls=shown(self._unequal),
             )
+        yield from self._faults_that_fired()
         yield self._finding.judged(
             "calls ran in the order written, under ids made of turn and place",
             not self._out_of_place if self._calls else None,
             expected="always",
             observed=f"{len(self._out_of_place)} of {self._calls} calls differ",
             calls=shown(self._out_of_place),
+        )
+
+    def _faults_that_fired(self) -> Iterator[Evidence]:
+        """Which declared faults happened. That an agent never made the call is the agent's doing, and no breach."""
+        declared = [
+            (episode_id, fault, "/".join(task))
+            for episode_id, task in self._tasks.items()
+            for fault in self._faults.get(task, ())
+        ]
+        if not declared:
+            return
+        silent = [f"{task} {fault}" for episode_id, fault, task in declared if (episode_id, fault) not in self._fired]
+        yield self._finding.row(
+            "declared faults that fired",
+            NOT_PROMISED if silent else KEPT,
+            expected=f"{len(declared)} where the agent makes the calls",
+            observed=f"{len(declared) - len(silent)} of {len(declared)}",
+            never_fired=shown(list(dict.fromkeys(silent))),
         )

@@ -69,10 +69,12 @@ class EpisodeRecorder:
         self._messages: list[dict[str, Any]] = []
         self.turns = 0
         """Turns so far, the pending one included."""
+        self.output_tokens = 0
+        """Tokens that the model wrote in all turns so far."""
         self.failure: AgentevalError | None = None
         """The first error of the seam; agents may wrap or swallow it, the loop must not."""
-        self.calls: list[ToolCall] = []
-        """Every tool call of the episode, in order."""
+        self.calls: list[tuple[int, ToolCall]] = []
+        """Every tool call of the episode with its turn, in order."""
 
     def fail(self, error: AgentevalError) -> AgentevalError:
         """Remember the first error, and give it back to be raised."""
@@ -103,6 +105,7 @@ class EpisodeRecorder:
         with self._lock:
             self._pending = turn
             self.turns += 1
+            self.output_tokens += len(turn.output_ids)
         return response
 
     def add_tool_call(self, call: ToolCall) -> None:
@@ -120,7 +123,7 @@ class EpisodeRecorder:
                     )
                 )
             call = replace(call, server_call_id=self._server_ids.get(call.call_id, ""))
-            self.calls.append(call)
+            self.calls.append((self._pending.turn, call))
             self._pending = replace(self._pending, tool_calls=(*self._pending.tool_calls, call))
 
     def calls_this_turn(self) -> int:

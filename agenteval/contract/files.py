@@ -10,7 +10,8 @@ from typing import Any
 
 from agenteval.contract.clauses import Contract
 from agenteval.errors import FileProblemsError, Problem, UnknownNameError
-from agenteval.loading import Document, KeyPath, nearest, raise_if_any, read_yaml, validate
+from agenteval.loading import Document, KeyPath, raise_if_any, read_yaml, validate
+from agenteval.words import nearest
 
 MAX_EXTENDS = 8
 """Longer chains of `extends:` are taken for a mistake."""

@@ -14,8 +14,8 @@ from packaging.version import InvalidVersion, Version
 from agenteval.contract import Contract
 from agenteval.errors import UnsupportedClauseError
 from agenteval.launch.facts import EngineFacts
-from agenteval.loading import nearest
 from agenteval.records import Model
+from agenteval.words import nearest
 
 MODULE = "vllm.entrypoints.openai.api_server"
 """Started as a module: the `vllm` script looks for a distribution of that name, which the CPU build is not."""

@@ -20,11 +20,11 @@ from agenteval.client import (
 )
 from agenteval.contract import Contract
 from agenteval.errors import AgentError, AgentevalError, InputError, ServerError, StoreError
-from agenteval.grade import grade_episode, has_passed
+from agenteval.grade import Played, grade_episode, has_passed
 from agenteval.loop.stop import StoppedError, StopSwitch
 from agenteval.records import Episode, EpisodePlan, EpisodeStatus, Grade, StopReason
 from agenteval.server import Server
-from agenteval.spec import AgentSettings, TaskVariant
+from agenteval.spec import TaskVariant
 from agenteval.store import RunWriter
 
 HEALTH_TIMEOUT_S = 30.0
@@ -47,7 +47,6 @@ class EpisodeSetting:
     """What all episodes of a run have in common."""
 
     contract: Contract
-    agent: AgentSettings
     factory: GraphFactory
     writer: RunWriter
     stop: StopSwitch
@@ -74,7 +73,7 @@ def run_episode(plan: EpisodePlan, variant: TaskVariant, setting: EpisodeSetting
     toolbox = Toolbox(
         variant,
         clock=setting.contract.tools.clock,
-        finish_tool=setting.agent.finish_tool,
+        finish_tool=variant.settings.finish_tool,
         recorder=recorder,
     )
     started_at, started = datetime.now(UTC), time.monotonic()
@@ -97,7 +96,9 @@ def run_episode(plan: EpisodePlan, variant: TaskVariant, setting: EpisodeSetting
     )
     grades: tuple[Grade, ...] = ()
     if episode.status is EpisodeStatus.FINISHED:
-        grades = grade_episode(variant.checks, episode, recorder.calls)
+        grades = grade_episode(
+            variant, Played(episode=episode, calls=recorder.calls, output_tokens=recorder.output_tokens)
+        )
     for grade in grades:
         setting.writer.append(grade)
     setting.writer.append(episode)()
@@ -113,14 +114,21 @@ def _attempt(
 ) -> AgentResult | AgentevalError:
     """How the agent ended, or what kept the episode from an end."""
     recorder, toolbox = bound
-    rules = RequestRules.of(setting.contract, plan, model_name=boot.model_name, max_tokens=setting.agent.max_tokens)
+    settings = variant.settings
+    rules = RequestRules.of(setting.contract, plan, model_name=boot.model_name, max_tokens=settings.max_tokens)
 
     def check_over() -> None:
         setting.stop.check()
+        if toolbox.is_finished and toolbox.follow_ups_left:
+            raise AgentError(
+                episode=plan.label,
+                reason="it asked the model again after the finish tool, although the user's next message was to "
+                "follow; a graph for tasks with follow_ups must end when context.toolbox.is_finished",
+            )
         if toolbox.is_finished:
             raise EpisodeOverError(StopReason.FINISH_TOOL, "the finish tool was called")
-        if recorder.turns >= variant.max_turns:
-            raise EpisodeOverError(StopReason.MAX_TURNS, f"{variant.max_turns} turns were made")
+        if recorder.turns >= settings.max_turns:
+            raise EpisodeOverError(StopReason.MAX_TURNS, f"{settings.max_turns} turns were made")
 
     transport = RecordingTransport(
         connection=boot.connection,
@@ -139,9 +147,9 @@ def _attempt(
             http_client=http_client,
             http_async_client=httpx.AsyncClient(transport=AsyncRecordingTransport(transport)),
             toolbox=toolbox,
-            settings=setting.agent,
-            prompt=variant.prompt,
-            max_turns=variant.max_turns,
+            settings=settings,
+            start_messages=variant.messages,
+            follow_ups=variant.follow_ups,
         )
         try:
             result = run_agent(setting.factory, context)

@@ -28,6 +28,7 @@ def judge_run(path: Path, run_id: str, contract: Contract, writer: RunWriter) ->
         boots=tuple(reader.boots()),
         episodes=tuple(reader.episodes()),
         divergences=divergences,
+        tasks=tuple(reader.tasks()),
     )
     evidence = audit_run(facts, _all_turns(reader))
     for divergence in divergences:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from agenteval.contract import Contract
 from agenteval.digest import derive_seed, digest_json
 from agenteval.errors import InputError, UnknownNameError
-from agenteval.loading import nearest
 from agenteval.records import EpisodePlan
 from agenteval.spec import Suite, TaskVariant
+from agenteval.words import nearest
 
 MAX_EPISODES = 1_000_000
 """More in one run are taken for a slip of the hand."""

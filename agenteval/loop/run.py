@@ -22,7 +22,7 @@ from agenteval.loop.judge import judge_run
 from agenteval.loop.observer import Observer
 from agenteval.loop.plan import plan_episodes
 from agenteval.loop.stop import StoppedError, StopSwitch
-from agenteval.records import EpisodePlan, EpisodeStatus, Model, Run, RunEnd, RunStatus, Verdict
+from agenteval.records import EpisodePlan, EpisodeStatus, Model, Run, RunEnd, RunStatus, TaskRecord, Verdict
 from agenteval.spec import Suite, TaskVariant
 from agenteval.store import RunWriter
 
@@ -77,10 +77,10 @@ def execute_run(request: RunRequest, path: Path, observer: Observer, stop: StopS
     run = _new_run(request)
     plans = plan_episodes(run.run_id, request.contract, request.variants, samples=request.samples)
     with RunWriter(path, run) as writer:
+        for variant in request.variants:
+            writer.append(_task_record(run.run_id, variant))
         observer.planned(run.run_id, len(plans))
-        setting = EpisodeSetting(
-            contract=request.contract, agent=request.suite.agent, factory=factory, writer=writer, stop=stop
-        )
+        setting = EpisodeSetting(contract=request.contract, factory=factory, writer=writer, stop=stop)
         try:
             _run_plans(plans, request, setting, observer)
             observer.judging()
@@ -246,6 +246,12 @@ def _new_run(request: RunRequest) -> Run:
         started_at=now,
         agenteval_version=agenteval.__version__,
         facts=request.facts,
+    )
+
+
+def _task_record(run_id: str, variant: TaskVariant) -> TaskRecord:
+    return TaskRecord(
+        run_id=run_id, task=variant.task, variant=variant.variant, tags=variant.tags, definition=variant.fields()
     )
 
 

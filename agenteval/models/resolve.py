@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from agenteval.loading import nearest
 from agenteval.models.cache import cache_folder, folder_bytes
 from agenteval.models.catalogue import CatalogueEntry, catalogue
 from agenteval.models.errors import ModelFolderError, ModelNotFoundError
@@ -15,6 +14,7 @@ from agenteval.models.hub import fetch_snapshot, parse_hub_id
 from agenteval.models.progress import Progress, no_progress
 from agenteval.models.pull import Machine, entry_folder, pull_entry, require_pinned
 from agenteval.records import Model
+from agenteval.words import nearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What the agent is asked: suites, tasks, tool mocks and checks.
+"""What the agent is asked: suites, tasks, tool mocks, faults and checks.
 
 Knows files and words only; how a mock answers is `tools`' business, how a check judges is `grade`'s.
 """
@@ -7,13 +7,26 @@ from agenteval.spec.checks import (
     AnswerCheck,
     CalledCheck,
     Check,
+    FunctionCheck,
     NotCalledCheck,
     OrderCheck,
+    TogetherCheck,
+    TokensCheck,
     TurnsCheck,
     WorldCheck,
 )
-from agenteval.spec.files import load_suite
-from agenteval.spec.suite import AgentSettings, Suite, Task, TaskVariant
+from agenteval.spec.faults import (
+    ErrorFault,
+    Fault,
+    LatencyFault,
+    MalformedFault,
+    StaleFault,
+    TimeoutFault,
+    TruncatedFault,
+)
+from agenteval.spec.files import LoadedSuite, load_suite, load_suite_files
+from agenteval.spec.functions import SuiteFunction, ToolError
+from agenteval.spec.suite import AgentSettings, Message, Suite, SuiteFile, SuiteHead, Task, TaskVariant
 from agenteval.spec.tools import Case, Effect, ToolMock
 
 __all__ = [
@@ -23,13 +36,30 @@ __all__ = [
     "Case",
     "Check",
     "Effect",
+    "ErrorFault",
+    "Fault",
+    "FunctionCheck",
+    "LatencyFault",
+    "LoadedSuite",
+    "MalformedFault",
+    "Message",
     "NotCalledCheck",
     "OrderCheck",
+    "StaleFault",
     "Suite",
+    "SuiteFile",
+    "SuiteFunction",
+    "SuiteHead",
     "Task",
     "TaskVariant",
+    "TimeoutFault",
+    "TogetherCheck",
+    "TokensCheck",
+    "ToolError",
     "ToolMock",
+    "TruncatedFault",
     "TurnsCheck",
     "WorldCheck",
     "load_suite",
+    "load_suite_files",
 ]

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from agenteval import expressions
 from agenteval.loading import Frozen
+from agenteval.spec.functions import FunctionName
+from agenteval.spec.templates import Count, CountOrNone, Number, VarJson, VarText, check_condition
+
+WORLD_NAMES = ("world", "start", "answer", "vars")
+"""What a world check may read."""
+CALL_CHECK_NAMES = ("args", "result", "turn", "vars")
+"""What the condition of a check on calls may read."""
 
 
 class _Check(Frozen):
@@ -19,19 +26,26 @@ class AnswerCheck(_Check):
     """The final answer; every condition that is given must hold."""
 
     kind: Literal["answer"]
-    contains: tuple[str, ...] = ()
+    contains: tuple[VarText, ...] = ()
     """Texts that must all stand in the answer, upper and lower case alike."""
-    pattern: str | None = None
+    excludes: tuple[VarText, ...] = ()
+    """Texts none of which may stand in the answer, upper and lower case alike."""
+    pattern: VarText | None = None
     """A regular expression that must match somewhere in the answer."""
-    number: float | None = None
+    number: Number | None = None
     """A number that must stand in the answer, within `tolerance`."""
-    tolerance: float = Field(default=0.0, ge=0.0)
-    """Largest accepted distance from `number`."""
+    tolerance: Number = 0.0
+    """Largest accepted distance from `number`, 0 or more."""
+    unit: tuple[VarText, ...] = ()
+    """Spellings of a unit, one of which must stand right after the number, or right before it."""
+    one_of: tuple[VarText, ...] = ()
+    """The whole answer must be one of these texts; case and punctuation around it do not matter."""
 
     @field_validator("pattern")
     @classmethod
     def _is_pattern(cls, value: str | None) -> str | None:
-        if value is not None:
+        # With variables still to be put in, it is no pattern yet; the variant's own check is validated again.
+        if value is not None and not expressions.has_template(value):
             problem = expressions.pattern_problem(value)
             if problem is not None:
                 raise ValueError(problem)
@@ -39,8 +53,12 @@ class AnswerCheck(_Check):
 
     @model_validator(mode="after")
     def _asks_something(self) -> AnswerCheck:
-        if not self.contains and self.pattern is None and self.number is None:
-            raise ValueError("an answer check needs contains, pattern or number; without one it cannot fail")
+        if not (self.contains or self.excludes or self.one_of) and self.pattern is None and self.number is None:
+            raise ValueError("an answer check needs contains, excludes, pattern, number or one_of")
+        if self.number is None and (self.unit or self.tolerance):
+            raise ValueError("unit and tolerance say how a number is looked for; give number too")
+        if isinstance(self.tolerance, float | int) and self.tolerance < 0:
+            raise ValueError(f"tolerance must be 0 or more, not {self.tolerance}")
         return self
 
 
@@ -49,44 +67,51 @@ class WorldCheck(_Check):
 
     kind: Literal["world"]
     that: str
-    """A CEL condition over `world` and `answer`; `${vars.x}` is put in as text, so a text needs quotes around
-    it."""
+    """A CEL condition over `world` at the end, `start` (the world at the start), `answer` (empty where there is none)
+    and `vars`."""
 
     @field_validator("that")
     @classmethod
-    def _is_expression(cls, value: str) -> str:
-        parts = expressions.split_template(value)
-        # With variables still to be put in, only they can be parsed; the variant's own check is validated
-        # again.
-        for source in [part for part, is_expression in parts if is_expression] or [value]:
-            expressions.compile_expression(source)
+    def _is_condition(cls, value: str) -> str:
+        check_condition(value, WORLD_NAMES)
         return value
 
 
-class CalledCheck(_Check):
+class _CallCheck(_Check):
+    """Which calls of a tool are meant."""
+
+    tool: str
+    arguments: dict[str, VarJson] = Field(default_factory=dict)
+    """Arguments that must be equal; others may have any value."""
+    where: str | None = None
+    """A CEL condition over `args`, `result` (of JSON, its value), `turn` (from 0) and `vars`."""
+
+    @field_validator("where")
+    @classmethod
+    def _is_condition(cls, value: str | None) -> str | None:
+        return check_condition(value, CALL_CHECK_NAMES)
+
+
+class CalledCheck(_CallCheck):
     """A tool was called successfully, with these arguments, this often."""
 
     kind: Literal["called"]
-    tool: str
-    arguments: dict[str, Any] = Field(default_factory=dict)
-    """Arguments that must be equal; others may have any value."""
-    at_least: int = Field(default=1, ge=0)
-    at_most: int | None = Field(default=None, ge=0)
+    at_least: CountOrNone = 1
+    at_most: CountOrNone | None = None
 
     @model_validator(mode="after")
     def _can_fail(self) -> CalledCheck:
         if self.at_least == 0 and self.at_most is None:
             raise ValueError("at_least 0 without at_most cannot fail")
-        if self.at_most is not None and self.at_most < self.at_least:
+        if isinstance(self.at_most, int) and isinstance(self.at_least, int) and self.at_most < self.at_least:
             raise ValueError(f"at_most {self.at_most} is less than at_least {self.at_least}: it can only fail")
         return self
 
 
-class NotCalledCheck(_Check):
-    """A tool was never called, not even in vain."""
+class NotCalledCheck(_CallCheck):
+    """A tool was never called in this way, not even in vain."""
 
     kind: Literal["not_called"]
-    tool: str
 
 
 class OrderCheck(_Check):
@@ -96,14 +121,43 @@ class OrderCheck(_Check):
     tools: tuple[str, ...] = Field(min_length=2)
 
 
+class TogetherCheck(_Check):
+    """Calls of all these tools succeeded in one turn; a name that stands twice asks for two calls."""
+
+    kind: Literal["together"]
+    tools: tuple[str, ...] = Field(min_length=2)
+
+
 class TurnsCheck(_Check):
     """The episode ended within a number of turns."""
 
     kind: Literal["turns"]
-    at_most: int = Field(ge=1)
+    at_most: Count
+
+
+class TokensCheck(_Check):
+    """The model wrote at most so many tokens in all turns together; its prompts do not count."""
+
+    kind: Literal["tokens"]
+    at_most: Count
+
+
+class FunctionCheck(_Check):
+    """A Python function: `(world, answer, calls) -> bool`, or `(bool, reason)`."""
+
+    kind: Literal["function"]
+    function: FunctionName
 
 
 Check = Annotated[
-    AnswerCheck | WorldCheck | CalledCheck | NotCalledCheck | OrderCheck | TurnsCheck,
+    AnswerCheck
+    | WorldCheck
+    | CalledCheck
+    | NotCalledCheck
+    | OrderCheck
+    | TogetherCheck
+    | TurnsCheck
+    | TokensCheck
+    | FunctionCheck,
     Field(discriminator="kind"),
 ]

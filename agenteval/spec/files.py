@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pydantic
 
 from agenteval.errors import FileProblemsError, InputError, Problem
-from agenteval.expressions import ExpressionError
-from agenteval.loading import Document, KeyPath, nearest, raise_if_any, read_yaml, validate
-from agenteval.spec.checks import CalledCheck, Check, NotCalledCheck, OrderCheck
-from agenteval.spec.suite import Suite, SuiteFile, SuiteHead, Task, TaskVariant, unfold
+from agenteval.loading import Document, KeyPath, raise_if_any, read_yaml, validate
+from agenteval.spec.checks import CalledCheck, Check, FunctionCheck, NotCalledCheck, OrderCheck, TogetherCheck
+from agenteval.spec.functions import FunctionError, SuiteFunction, load_function
+from agenteval.spec.python_files import read_python
+from agenteval.spec.suite import Suite, SuiteHead, Task, TaskVariant
 from agenteval.spec.tools import ToolMock
+from agenteval.spec.unfold import Surroundings, VariantError, unfold
+from agenteval.spec.yaml_files import SourceFile, read_suite_yaml
+from agenteval.words import nearest
 
 SUITE_FILE = "suite.yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedSuite:
+    """A suite, and where its parts stand in their files."""
+
+    suite: Suite
+    head: Document
+    """suite.yaml."""
+    tasks: Mapping[str, tuple[Document, KeyPath, Task]]
+    """Task to its file, its place there, and itself as written."""
+    tools: Mapping[str, tuple[Document, KeyPath]]
+    """Tool of the suite to its file and its place there."""
 
 
 def load_suite(path: Path) -> Suite:
@@ -24,37 +42,41 @@ def load_suite(path: Path) -> Suite:
         InputError: If the path is no folder with a suite.yaml.
         FileProblemsError: With every problem of every file.
     """
+    return load_suite_files(path).suite
+
+
+def load_suite_files(path: Path) -> LoadedSuite:
+    """Load the suite in a folder, with the places of its parts.
+
+    Raises:
+        InputError: If the path is no folder with a suite.yaml.
+        FileProblemsError: With every problem of every file.
+    """
     if not (path / SUITE_FILE).is_file():
         raise InputError(
             f"{path} is no suite: it has no {SUITE_FILE}. Name a folder such as tasks/toolsuite that has one."
         )
-    head_document = read_yaml(path / SUITE_FILE)
-    head = None if head_document.problems else validate(head_document, SuiteHead)
+    document = read_yaml(path / SUITE_FILE)
+    head = None if document.problems else validate(document, SuiteHead)
     patterns = head.files if head is not None else ("*.yaml",)
-    documents = [read_yaml(file) for file in _files(path, patterns)]
-    parsed = [
-        (document, content)
-        for document in documents
-        if not document.problems and (content := validate(document, SuiteFile)) is not None
-    ]
-    if head is not None and not documents:
-        head_document.problems.append(head_document.problem(("files",), f"{list(patterns)} match no file"))
-    tools = _collect_tools(parsed, head)
-    # A file with problems of its own may declare the tool that another one misses.
-    if head is not None and len(parsed) == len(documents):
-        variants = tuple(_variants(parsed, tools, head))
-    raise_if_any([head_document, *documents])
+    sources = [_read(file) for file in _files(path, patterns)]
+    if head is not None and not sources:
+        document.problems.append(document.problem(("files",), f"{list(patterns)} match no file"))
+    assembly = _Assembly(path=path, document=document, head=head, sources=sources)
+    variants = assembly.variants()
+    raise_if_any([document, *(source.document for source in sources)])
     assert head is not None
     if not variants:
         raise FileProblemsError([Problem(path=path, line=None, key="", message="the suite has no task")])
-    return Suite(
+    suite = Suite(
         path=path,
         name=head.name,
         description=head.description,
         agent=head.agent,
-        tools=tuple(tools.values()),
-        variants=variants,
+        tools=tuple(assembly.tools.values()),
+        variants=tuple(variants),
     )
+    return LoadedSuite(suite=suite, head=document, tasks=assembly.tasks, tools=assembly.tool_places)
 
 
 def _files(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
@@ -62,75 +84,149 @@ def _files(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
     return sorted(found - {folder / SUITE_FILE}, key=lambda file: file.relative_to(folder).as_posix())
 
 
-def _collect_tools(parsed: list[tuple[Document, SuiteFile]], head: SuiteHead | None) -> dict[str, ToolMock]:
-    """All tools by name; a name that stands twice, or is the finish tool's, is a problem."""
-    tools: dict[str, ToolMock] = {}
-    for document, content in parsed:
-        for index, tool in enumerate(content.tools):
-            key: KeyPath = ("tools", index, "name")
-            if tool.name in tools:
-                document.problems.append(document.problem(key, f"there are two tools named {tool.name!r}"))
-            elif head is not None and tool.name == head.agent.finish_tool:
-                document.problems.append(
-                    document.problem(key, f"{tool.name!r} is the finish tool of the suite; choose another name")
-                )
-            tools[tool.name] = tool
-    return tools
+def _read(path: Path) -> SourceFile:
+    return read_python(path) if path.suffix == ".py" else read_suite_yaml(path)
 
 
-def _variants(
-    parsed: list[tuple[Document, SuiteFile]], tools: dict[str, ToolMock], head: SuiteHead
-) -> Iterator[TaskVariant]:
-    seen: set[str] = set()
-    for document, content in parsed:
-        for index, task in enumerate(content.tasks):
-            key: KeyPath = ("tasks", index)
-            if task.name in seen:
-                document.problems.append(document.problem((*key, "name"), f"there are two tasks named {task.name!r}"))
-            seen.add(task.name)
-            dangling = list(_dangling(document, task, key, tools))
-            document.problems += dangling
-            if not dangling:
-                yield from _unfold(document, task, key, tools, head)
+@dataclass(slots=True)
+class _Assembly:
+    """Puts the files of a suite together; what does not fit becomes a problem of the file where it stands."""
 
+    path: Path
+    document: Document
+    head: SuiteHead | None
+    sources: Sequence[SourceFile]
+    tools: dict[str, ToolMock] = field(default_factory=dict)
+    tool_places: dict[str, tuple[Document, KeyPath]] = field(default_factory=dict)
+    tasks: dict[str, tuple[Document, KeyPath, Task]] = field(default_factory=dict)
+    functions: dict[str, SuiteFunction | FunctionError] = field(default_factory=dict)
 
-def _unfold(
-    document: Document, task: Task, key: KeyPath, tools: dict[str, ToolMock], head: SuiteHead
-) -> tuple[TaskVariant, ...]:
-    try:
-        return unfold(task, tools, head.agent)
-    except ExpressionError as error:
-        document.problems.append(document.problem(key, f"a variant cannot be put in: {error}"))
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        what = f"{place}: {first['msg']}, not {first['input']!r}" if place else first["msg"]
-        document.problems.append(
-            document.problem((*key, "checks"), f"a check is wrong with a variant's values put in: {what}")
-        )
-    return ()
+    def variants(self) -> list[TaskVariant]:
+        """Every variant of every task that is right."""
+        for source in self.sources:
+            for key, tool in source.tools:
+                self._add_tool(source.document, key, tool)
+        if self.head is not None:
+            self._check_references(self.document, ("tools",), self.head.tools, self._tool_names())
+        variants: list[TaskVariant] = []
+        for source in self.sources:
+            for key, task in source.tasks:
+                if task.name in self.tasks:
+                    self._report(source.document, (*key, "name"), f"there are two tasks named {task.name!r}")
+                self.tasks[task.name] = (source.document, key, task)
+                variants += self._variants_of(source.document, key, task)
+        return variants
 
+    def _add_tool(self, document: Document, key: KeyPath, tool: ToolMock) -> None:
+        if tool.name in self.tools:
+            self._report(document, (*key, "name"), f"there are two tools named {tool.name!r}")
+        self._check_tool(document, key, tool)
+        self.tools[tool.name] = tool
+        self.tool_places[tool.name] = (document, key)
 
-def _dangling(document: Document, task: Task, key: KeyPath, tools: Mapping[str, ToolMock]) -> Iterator[Problem]:
-    """References to tools that the suite, or the task, does not have."""
-    for place, name in enumerate(task.tools):
-        if name not in tools:
-            yield document.problem(
-                (*key, "tools", place), f"there is no tool {name!r} in this suite.{nearest(name, tools)}"
+    def _check_tool(self, document: Document, key: KeyPath, tool: ToolMock) -> None:
+        if self.head is not None and tool.name == self.head.agent.finish_tool:
+            self._report(
+                document, (*key, "name"), f"{tool.name!r} is the finish tool of the suite; choose another name"
             )
-        elif name in task.tools[:place]:
-            yield document.problem((*key, "tools", place), f"the tool {name!r} stands twice")
-    for place, check in enumerate(task.checks):
-        for name in _tools_of(check):
-            if name not in task.tools:
-                hint = nearest(name, task.tools)
-                yield document.problem(
-                    (*key, "checks", place),
-                    f"the check names the tool {name!r}, which this task does not have.{hint}",
-                )
+        for place, case in enumerate(tool.cases):
+            if case.function is not None:
+                self._load_function(document, (*key, "cases", place, "function"), case.function)
+        if tool.default.function is not None:
+            self._load_function(document, (*key, "default", "function"), tool.default.function)
+
+    def _load_function(self, document: Document, key: KeyPath, name: str) -> None:
+        if name not in self.functions:
+            try:
+                self.functions[name] = load_function(self.path, name)
+            except FunctionError as problem:
+                self.functions[name] = problem
+        found = self.functions[name]
+        if isinstance(found, FunctionError):
+            self._report(document, key, str(found))
+
+    def _tool_names(self) -> list[str]:
+        """Every tool of the suite, those included that have problems of their own."""
+        return list(dict.fromkeys([*self.tools, *(name for source in self.sources for name in source.tool_names)]))
+
+    def _variants_of(self, document: Document, key: KeyPath, task: Task) -> list[TaskVariant]:
+        before = len(document.problems)
+        inline = {tool.name: tool for tool in task.tools if isinstance(tool, ToolMock)}
+        for place, tool in enumerate(task.tools):
+            if isinstance(tool, ToolMock):
+                self._check_tool(document, (*key, "tools", place), tool)
+                if tool.name in self.tools:
+                    self._report(
+                        document, (*key, "tools", place, "name"), f"{tool.name!r} is a tool of the suite; give its name"
+                    )
+        default = () if self.head is None else self.head.tools
+        names = tuple(tool if isinstance(tool, str) else tool.name for tool in task.tools) or default
+        if not names and self.head is not None:
+            self._report(document, key, "the task has no tools, and the suite no default ones")
+        self._check_references(document, (*key, "tools"), names if task.tools else (), [*inline, *self._tool_names()])
+        self._check_parts(document, key, task, names)
+        known = {**self.tools, **inline}
+        if len(document.problems) > before or self.head is None or any(name not in known for name in names):
+            return []
+        return self._unfold(document, key, task, tuple(known[name] for name in names))
+
+    def _check_parts(self, document: Document, key: KeyPath, task: Task, names: tuple[str, ...]) -> None:
+        """References of checks and faults."""
+        for place, check in enumerate(task.checks):
+            self._check_known(document, (*key, "checks", place), "check", _tools_of(check), names)
+            if isinstance(check, FunctionCheck):
+                self._load_function(document, (*key, "checks", place, "function"), check.function)
+        for place, fault in enumerate(task.faults):
+            self._check_known(document, (*key, "faults", place), "fault", (fault.tool,), names)
+
+    def _check_known(
+        self, document: Document, key: KeyPath, what: str, named: tuple[str, ...], names: tuple[str, ...]
+    ) -> None:
+        for name in dict.fromkeys(named):
+            if name not in names:
+                hint = nearest(name, names)
+                self._report(document, key, f"the {what} names the tool {name!r}, which this task does not have.{hint}")
+
+    def _check_references(self, document: Document, key: KeyPath, names: tuple[str, ...], known: Sequence[str]) -> None:
+        for place, name in enumerate(names):
+            if name not in known:
+                self._report(document, (*key, place), f"there is no tool {name!r} in this suite.{nearest(name, known)}")
+            elif name in names[:place]:
+                self._report(document, (*key, place), f"the tool {name!r} stands twice")
+
+    def _unfold(self, document: Document, key: KeyPath, task: Task, tools: tuple[ToolMock, ...]) -> list[TaskVariant]:
+        assert self.head is not None
+        wanted = [name for tool in tools for name in tool.functions]
+        wanted += [check.function for check in task.checks if isinstance(check, FunctionCheck)]
+        surroundings = Surroundings(
+            agent=self.head.agent,
+            tools=tools,
+            tags=self.head.tags,
+            functions={name: found for name in wanted if isinstance(found := self.functions[name], SuiteFunction)},
+        )
+        try:
+            return list(unfold(task, surroundings))
+        except VariantError as problem:
+            self._report(document, (*key, *problem.key), str(problem))
+        except pydantic.ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            text = first["msg"].removeprefix("Value error, ")
+            what = f"{place}: {text}, not {first['input']!r}" if place else text
+            self._report(document, key, f"a check or fault is wrong with a variant's values put in: {what}")
+        return []
+
+    def _report(self, document: Document, key: KeyPath, message: str) -> None:
+        document.problems.append(document.problem(key, message))
 
 
 def _tools_of(check: Check) -> tuple[str, ...]:
     if isinstance(check, CalledCheck | NotCalledCheck):
         return (check.tool,)
-    return check.tools if isinstance(check, OrderCheck) else ()
+    return check.tools if isinstance(check, OrderCheck | TogetherCheck) else ()
+
+
+def tools_of_checks(checks: Sequence[Check]) -> Iterator[str]:
+    """Names of the tools that checks ask about."""
+    for check in checks:
+        yield from _tools_of(check)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from agenteval import expressions
-from agenteval.digest import canonical_json, digest_json
+from agenteval.digest import digest_json
 from agenteval.loading import Frozen
 from agenteval.spec.checks import Check
-from agenteval.spec.tools import NAME_PATTERN, ToolMock
+from agenteval.spec.faults import Fault
+from agenteval.spec.functions import SuiteFunction
+from agenteval.spec.templates import NAME_PATTERN, VarJson, VarText
+from agenteval.spec.tools import ToolMock
 
 FINISH_ARGUMENT = "answer"
 """The one argument of the finish tool."""
-DEFAULT_VARIANT = "base"
-"""Name of the only variant of a task that declares none."""
+VARIANT_NAME_PATTERN = r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$"
+"""Names of variants, and the values of a matrix that name one."""
+Turns = Annotated[int, Field(ge=1, le=200)]
 
 
 class AgentSettings(Frozen):
@@ -28,12 +32,12 @@ class AgentSettings(Frozen):
     tool_choice: Literal["auto", "required"]
     """`required`: every turn calls a tool (guided decoding), which small models need; `auto`: the model
     decides."""
-    max_turns: int = Field(ge=1, le=200)
+    max_turns: Turns
     """Model calls before the episode ends without an answer; a task may set its own."""
     max_tokens: int = Field(ge=1)
-    """Output tokens of one turn."""
+    """Output tokens of one turn; a task may set its own."""
     parallel_tool_calls: bool
-    """Whether one turn may call several tools."""
+    """Whether one turn may call several tools; a task may set its own."""
     finish_tool: str | None = Field(pattern=NAME_PATTERN)
     """Name of the tool that ends the episode with its `answer`; null ends it with the first turn without a
     call."""
@@ -42,32 +46,67 @@ class AgentSettings(Frozen):
     brings."""
 
 
+class Message(Frozen):
+    """One message that an episode starts with."""
+
+    role: Literal["system", "user", "assistant"]
+    content: VarText
+    """`${vars.x}` stands for a variant's variable."""
+
+
+def _tool_form(value: Any) -> str:
+    return "name" if isinstance(value, str) else "mock"
+
+
+ToolReference = Annotated[
+    Annotated[str, Tag("name")] | Annotated[ToolMock, Tag("mock")],
+    Discriminator(_tool_form),
+]
+"""A tool of the suite by its name, or one written out for this task alone."""
+
+
 class Task(Frozen):
     """What the agent is asked, with which tools, in which world, and what must be true at the end."""
 
     name: str = Field(pattern=NAME_PATTERN)
     """Unique in the suite."""
-    prompt: str
+    prompt: VarText | None = None
     """The user's message; `${vars.x}` stands for a variant's variable."""
-    tools: tuple[str, ...] = Field(min_length=1)
-    """Names of tools of the suite, in the order in which the model sees them."""
-    world: dict[str, Any] = Field(default_factory=dict)
+    messages: tuple[Message, ...] = ()
+    """In place of `prompt`: the messages that the episode starts with, the last one the user's; a first one with role
+    `system` replaces the suite's system prompt."""
+    follow_ups: tuple[VarText, ...] = ()
+    """Messages of the user's, each sent when the agent has answered what came before."""
+    tools: tuple[ToolReference, ...] = ()
+    """Tools in the order in which the model sees them; none: the suite's default tools."""
+    world: dict[str, VarJson] = Field(default_factory=dict)
     """The world at the start; `${vars.x}` in its texts."""
+    faults: tuple[Fault, ...] = ()
+    """What goes wrong at which calls."""
     checks: tuple[Check, ...] = Field(min_length=1)
     """All must pass; `${vars.x}` in their texts."""
     tags: tuple[str, ...] = ()
-    max_turns: int | None = Field(default=None, ge=1, le=200)
+    max_turns: Turns | None = None
+    """Replaces the suite's own."""
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    """Replaces the suite's own."""
+    parallel_tool_calls: bool | None = None
     """Replaces the suite's own."""
     variants: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Name to variables; each gives an episode of its own. Empty is one variant without variables."""
+    matrix: dict[str, list[Any] | dict[str, Any]] = Field(default_factory=dict)
+    """Variable to its values, as a list of words and numbers or as name to value; every combination of them and of the
+    variants gives an episode of its own."""
 
-    @field_validator("prompt", "world")
-    @classmethod
-    def _is_template(cls, value: Any) -> Any:
-        found = expressions.problems(value)
-        if found:
-            raise ValueError("; ".join(found))
-        return value
+    @model_validator(mode="after")
+    def _starts_in_one_way(self) -> Task:
+        if (self.prompt is None) is (not self.messages):
+            raise ValueError("a task has either a prompt or messages")
+        if self.messages and self.messages[-1].role != "user":
+            raise ValueError("the last of the messages must be the user's")
+        if any(message.role == "system" for message in self.messages[1:]):
+            raise ValueError("a system message stands first")
+        return self
 
 
 class SuiteHead(Frozen):
@@ -78,6 +117,10 @@ class SuiteHead(Frozen):
     agent: AgentSettings
     files: tuple[str, ...] = ("*.yaml",)
     """Patterns of the files with tools and tasks, below the folder; read in order of path."""
+    tools: tuple[str, ...] = ()
+    """Names of the tools of tasks that name none of their own."""
+    tags: tuple[str, ...] = ()
+    """Tags of every task, before its own."""
 
     @field_validator("files")
     @classmethod
@@ -102,12 +145,45 @@ class TaskVariant:
 
     task: str
     variant: str
-    prompt: str
+    vars: dict[str, Any]
+    messages: tuple[Message, ...]
+    """What the episode starts with, the system prompt first."""
+    follow_ups: tuple[str, ...]
     tools: tuple[ToolMock, ...]
     world: dict[str, Any]
+    faults: tuple[Fault, ...]
     checks: tuple[Check, ...]
     tags: tuple[str, ...]
-    max_turns: int
+    settings: AgentSettings
+    """The suite's, with what the task replaces."""
+    functions: Mapping[str, SuiteFunction] = field(default_factory=dict)
+    """What its tools and checks name, by that name."""
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return f"{self.task}/{self.variant}"
+
+    @property
+    def prompt(self) -> str:
+        """The user's message that the episode starts with."""
+        return self.messages[-1].content
+
+    def fields(self) -> dict[str, Any]:
+        """All that decides an episode, as JSON; tools by name and by the hash of what they are."""
+        return {
+            "task": self.task,
+            "variant": self.variant,
+            "vars": self.vars,
+            "messages": [message.model_dump(mode="json") for message in self.messages],
+            "follow_ups": list(self.follow_ups),
+            "tools": {tool.name: digest_json(tool.model_dump(mode="json")) for tool in self.tools},
+            "world": self.world,
+            "faults": [fault.model_dump(mode="json") for fault in self.faults],
+            "checks": [check.model_dump(mode="json") for check in self.checks],
+            "settings": self.settings.model_dump(mode="json"),
+            "functions": {name: function.source_digest for name, function in sorted(self.functions.items())},
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,46 +204,6 @@ class Suite:
             {
                 "agent": self.agent.model_dump(mode="json"),
                 "tools": [tool.model_dump(mode="json") for tool in self.tools],
-                "variants": [_variant_fields(variant) for variant in self.variants],
+                "variants": [variant.fields() for variant in self.variants],
             }
         )
-
-
-def _variant_fields(variant: TaskVariant) -> dict[str, Any]:
-    return {
-        "task": variant.task,
-        "variant": variant.variant,
-        "prompt": variant.prompt,
-        "tools": [tool.name for tool in variant.tools],
-        "world": variant.world,
-        "checks": [check.model_dump(mode="json") for check in variant.checks],
-        "max_turns": variant.max_turns,
-    }
-
-
-def unfold(task: Task, tools: dict[str, ToolMock], agent: AgentSettings) -> tuple[TaskVariant, ...]:
-    """The variants of a task, with their variables put in.
-
-    Raises:
-        expressions.ExpressionError: If a template names an unknown variable.
-        pydantic.ValidationError: If a check is wrong once its variables are put in.
-    """
-    return tuple(_with_variables(task, name, tools, agent) for name in (task.variants or {DEFAULT_VARIANT: {}}))
-
-
-def _with_variables(task: Task, variant: str, tools: dict[str, ToolMock], agent: AgentSettings) -> TaskVariant:
-    names = {"vars": task.variants.get(variant, {})}
-    checks = [
-        type(check).model_validate_json(canonical_json(expressions.render(check.model_dump(mode="json"), names)))
-        for check in task.checks
-    ]
-    return TaskVariant(
-        task=task.name,
-        variant=variant,
-        prompt=expressions.as_text(expressions.render(task.prompt, names)),
-        tools=tuple(tools[name] for name in task.tools),
-        world=expressions.render(task.world, names),
-        checks=tuple(checks),
-        tags=task.tags,
-        max_turns=task.max_turns or agent.max_turns,
-    )

@@ -2,54 +2,55 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from typing import Any, Literal
 
 import jsonschema
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from agenteval import expressions
+from agenteval.digest import canonical_json
 from agenteval.loading import Frozen
-
-NAME_PATTERN = r"^[a-zA-Z][a-zA-Z0-9_-]{0,63}$"
-"""Names that every chat template and the OpenAI schema accept."""
-
-
-def _has_reference(schema: Any) -> bool:
-    """Whether a schema refers to another, which could be on the network, absent or itself."""
-    if isinstance(schema, dict):
-        references = (schema.get("$ref"), schema.get("$dynamicRef"))
-        return any(isinstance(name, str) for name in references) or any(map(_has_reference, schema.values()))
-    return isinstance(schema, list) and any(map(_has_reference, schema))
-
-
-def _template(value: Any) -> Any:
-    found = expressions.problems(value)
-    if found:
-        raise ValueError("; ".join(found))
-    return value
+from agenteval.spec.functions import FunctionName
+from agenteval.spec.templates import CALL_NAMES, NAME_PATTERN, Seconds, check_condition, check_template
 
 
 class Effect(Frozen):
     """One change of the world: a JSON Patch operation whose path and value are templates."""
 
-    op: Literal["add", "replace", "remove"]
+    model_config = ConfigDict(validate_by_alias=True, validate_by_name=True, serialize_by_alias=True)
+
+    op: Literal["add", "replace", "remove", "move", "copy", "test"]
     path: str
     """JSON Pointer into the world, such as `/orders/${args.id}/status`; `/-` at its end appends to a list."""
     value: Any = None
-    """A JSON value in whose texts `${…}` is evaluated; not read by `remove`."""
+    """A JSON value in whose texts `${…}` is evaluated; for `add`, `replace` and `test`."""
+    source: str | None = Field(default=None, alias="from")
+    """JSON Pointer of what `move` and `copy` take."""
 
-    @field_validator("path")
+    @field_validator("path", "source")
     @classmethod
-    def _is_pointer(cls, value: str) -> str:
-        if not value.startswith("/"):
+    def _is_pointer(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith("/"):
             raise ValueError(f"{value!r} is no JSON Pointer: it starts with /")
-        _template(value)
+        check_template(value, CALL_NAMES)
         return value
 
     @field_validator("value")
     @classmethod
     def _is_template(cls, value: Any) -> Any:
-        return _template(value)
+        return check_template(value, CALL_NAMES)
+
+    @model_validator(mode="after")
+    def _has_its_fields(self) -> Effect:
+        takes = self.op in ("move", "copy")
+        if takes is (self.source is None):
+            raise ValueError(f"{self.op} needs from" if takes else f"{self.op} has no from")
+        if self.op in ("move", "copy", "remove") and "value" in self.model_fields_set:
+            raise ValueError(f"{self.op} has no value")
+        if self.op in ("add", "replace", "test") and "value" not in self.model_fields_set:
+            raise ValueError(f"{self.op} needs a value")
+        return self
 
 
 class Case(Frozen):
@@ -63,25 +64,30 @@ class Case(Frozen):
     """A JSON value in whose texts `${…}` is evaluated, over the same names; seen before the effects."""
     error: str | None = None
     """A template; the call then fails with this text, and the world stays as it is."""
+    function: FunctionName | None = None
+    """Answers in place of `returns` and `effects`: `(args, world, clock) -> (result, world)`."""
     effects: tuple[Effect, ...] = ()
     """Changes of the world, applied in order; all or none."""
+    latency_s: Seconds = 0.0
+    """How far the call moves the episode's clock."""
 
     @field_validator("when")
     @classmethod
-    def _is_expression(cls, value: str | None) -> str | None:
-        if value is not None:
-            expressions.compile_expression(value)
-        return value
+    def _is_condition(cls, value: str | None) -> str | None:
+        return check_condition(value, CALL_NAMES)
 
     @field_validator("returns", "error")
     @classmethod
     def _is_template(cls, value: Any) -> Any:
-        return _template(value)
+        return check_template(value, CALL_NAMES)
 
     @model_validator(mode="after")
-    def _error_changes_nothing(self) -> Case:
-        if self.error is not None and (self.effects or self.returns is not None):
-            raise ValueError("a case with an error can have neither returns nor effects")
+    def _answers_in_one_way(self) -> Case:
+        answers = self.effects or self.returns is not None
+        if self.error is not None and (answers or self.function is not None):
+            raise ValueError("a case with an error can have no returns, effects or function")
+        if self.function is not None and answers:
+            raise ValueError("a case with a function can have neither returns nor effects; the function gives both")
         return self
 
 
@@ -97,17 +103,47 @@ class ToolMock(Frozen):
     cases: tuple[Case, ...] = ()
     """Tried in order; the first that applies answers."""
     default: Case = Case(error="no result for these arguments")
-    """Answers where no case applies; its own `match` and `when` are not read."""
+    """Answers where no case applies."""
 
     @field_validator("parameters")
     @classmethod
     def _is_schema(cls, value: dict[str, Any]) -> dict[str, Any]:
         if value.get("type") != "object":
             raise ValueError("parameters must be a JSON Schema with `type: object`")
-        try:
-            jsonschema.Draft202012Validator.check_schema(value)
-        except jsonschema.SchemaError as error:
-            raise ValueError(f"parameters are no JSON Schema: {error.message}") from error
-        if _has_reference(value):
-            raise ValueError("parameters may not use $ref; write the schema out where it is used")
+        problem = _schema_problem(canonical_json(value))
+        if problem is not None:
+            raise ValueError(problem)
         return value
+
+    @field_validator("default")
+    @classmethod
+    def _is_unconditional(cls, value: Case) -> Case:
+        if value.match or value.when is not None:
+            raise ValueError("default answers where no case applies; it has neither match nor when")
+        return value
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The functions that its cases name."""
+        return tuple(case.function for case in (*self.cases, self.default) if case.function is not None)
+
+
+@functools.lru_cache(maxsize=1024)
+def _schema_problem(text: str) -> str | None:
+    """Why a JSON text is no schema that a mock can use; None where it is one. Suites share many."""
+    schema = json.loads(text)
+    try:
+        jsonschema.Draft202012Validator.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        return f"parameters are no JSON Schema: {error.message}"
+    if _has_reference(schema):
+        return "parameters may not use $ref; write the schema out where it is used"
+    return None
+
+
+def _has_reference(schema: Any) -> bool:
+    """Whether a schema refers to another, which could be on the network, absent or itself."""
+    if isinstance(schema, dict):
+        references = (schema.get("$ref"), schema.get("$dynamicRef"))
+        return any(isinstance(name, str) for name in references) or any(map(_has_reference, schema.values()))
+    return isinstance(schema, list) and any(map(_has_reference, schema))

@@ -7,12 +7,12 @@ import json
 from datetime import datetime
 from typing import Any
 
-from agenteval.records import Boot, BootEnd, Divergence, Episode, Evidence, Grade, Run, RunEnd, Turn
+from agenteval.records import Boot, BootEnd, Divergence, Episode, Evidence, Grade, Run, RunEnd, TaskRecord, Turn
 
 Row = dict[str, Any]
-Record = Run | RunEnd | Boot | BootEnd | Episode | Turn | Grade | Evidence | Divergence
+Record = Run | RunEnd | TaskRecord | Boot | BootEnd | Episode | Turn | Grade | Evidence | Divergence
 KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (Run, RunEnd, Boot, BootEnd, Episode, Turn, Grade, Evidence, Divergence)
+    kind.__name__: kind for kind in (Run, RunEnd, TaskRecord, Boot, BootEnd, Episode, Turn, Grade, Evidence, Divergence)
 }
 """Every kind of line that a journal holds, besides its first."""
 DAMAGE = (ValueError, KeyError, TypeError, OverflowError, RecursionError)

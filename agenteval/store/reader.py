@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from agenteval.errors import UnknownNameError
-from agenteval.records import Boot, BootEnd, Divergence, Episode, Evidence, Grade, Run, RunEnd, Turn
+from agenteval.records import Boot, BootEnd, Divergence, Episode, Evidence, Grade, Run, RunEnd, TaskRecord, Turn
 from agenteval.store import tables
 from agenteval.store.database import open_for_reading
 from agenteval.store.journal import recover_for_reading
@@ -54,6 +54,10 @@ class RunReader:
                 advice="List them with: agenteval runs",
             )
         return tables.run_from(rows[0]), tables.run_end_from(rows[0])
+
+    def tasks(self) -> list[TaskRecord]:
+        """The task variants of the run, in the order in which they ran; none in databases older than schema 2."""
+        return self._records("tasks", "ORDER BY rowid")
 
     def boots(self) -> list[tuple[Boot, BootEnd | None]]:
         """The run's boots, in order of their start."""

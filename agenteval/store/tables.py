@@ -25,6 +25,7 @@ from agenteval.records import (
     Run,
     RunEnd,
     StopReason,
+    TaskRecord,
     ToolCall,
     Turn,
     Verdict,
@@ -76,6 +77,11 @@ RUNS = Table(
         "status": _TEXT,
     },
     json_columns=frozenset({"contract_fields", "facts"}),
+)
+TASKS = Table(
+    name="tasks",
+    columns={"run_id": _TEXT, "task": _TEXT, "variant": _TEXT, "tags": pa.list_(_TEXT), "definition": _TEXT},
+    json_columns=frozenset({"definition"}),
 )
 BOOTS = Table(
     name="boots",
@@ -163,6 +169,7 @@ TOOL_CALLS = Table(
         "state_digest": _TEXT,
         "world_patch": _TEXT,
         "is_repeatable": _BOOL,
+        "fault": _TEXT,
     },
     json_columns=frozenset({"world_patch"}),
 )
@@ -212,7 +219,9 @@ DIVERGENCES = Table(
         "cause": _TEXT,
     },
 )
-TABLES = {table.name: table for table in (RUNS, BOOTS, EPISODES, TURNS, TOOL_CALLS, GRADES, EVIDENCE, DIVERGENCES)}
+TABLES = {
+    table.name: table for table in (RUNS, TASKS, BOOTS, EPISODES, TURNS, TOOL_CALLS, GRADES, EVIDENCE, DIVERGENCES)
+}
 
 
 def arrow_tables(lines: list[Row]) -> dict[str, pa.Table]:
@@ -236,7 +245,13 @@ def rows_of(line: Row) -> list[tuple[str, Row]]:
         plan = line["plan"]
         episode_id = EpisodePlan(**plan).episode_id
         return [("episodes", {**line, **plan, "episode_id": episode_id})]
-    simple = {"Boot": "boots", "Grade": "grades", "Evidence": "evidence", "Divergence": "divergences"}
+    simple = {
+        "TaskRecord": "tasks",
+        "Boot": "boots",
+        "Grade": "grades",
+        "Evidence": "evidence",
+        "Divergence": "divergences",
+    }
     return [(simple[kind], line)] if kind in simple else []
 
 
@@ -251,6 +266,11 @@ def run_end_from(row: Row) -> RunEnd | None:
         return None
     verdict = None if row["verdict"] is None else Verdict(row["verdict"])
     return RunEnd(**{**_only(RunEnd, row), "verdict": verdict})
+
+
+def task_from(row: Row) -> TaskRecord:
+    """A row of `tasks` as its record."""
+    return TaskRecord(**{**_only(TaskRecord, row), "tags": tuple(row["tags"]), **_parsed(row, "definition")})
 
 
 def boot_from(row: Row) -> Boot:
@@ -323,6 +343,7 @@ def divergence_from(row: Row) -> Divergence:
 
 FROM_ROW: dict[str, Callable[[Row], Any]] = {
     "runs": run_from,
+    "tasks": task_from,
     "boots": boot_from,
     "episodes": episode_from,
     "grades": grade_from,

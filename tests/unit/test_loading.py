@@ -20,11 +20,11 @@ from agenteval.loading import (
     Document,
     Frozen,
     key_text,
-    nearest,
     raise_if_any,
     read_yaml,
     validate,
 )
+from agenteval.words import nearest
 
 
 class Circle(Frozen):

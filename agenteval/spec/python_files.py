@@ -1,0 +1,73 @@
+"""A Python file of tools and tasks -> the same models as a YAML file gives."""
+
+from __future__ import annotations
+
+import importlib.util
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pydantic
+
+from agenteval.errors import Problem
+from agenteval.loading import Document, Frozen, KeyPath
+from agenteval.spec.suite import Task
+from agenteval.spec.tools import ToolMock
+from agenteval.spec.yaml_files import SourceFile
+
+FrozenT = TypeVar("FrozenT", bound=Frozen)
+
+
+def read_python(path: Path) -> SourceFile:
+    """Run one file and take its `TOOLS` and `TASKS`; what is wrong with it is in its document's `problems`.
+
+    The file is the user's own program and may read what it likes; what it declares is part of the suite's digest.
+    """
+    document = Document(path=path)
+    names = _run(document)
+    tools = list(_models(document, names, "TOOLS", ToolMock))
+    tasks = list(_models(document, names, "TASKS", Task))
+    if not document.problems and not tools and not tasks:
+        document.problems.append(document.problem((), "it has neither TOOLS nor TASKS"))
+    return SourceFile(document=document, tools=tools, tasks=tasks, tool_names=[tool.name for _, tool in tools])
+
+
+def _run(document: Document) -> dict[str, Any]:
+    spec = importlib.util.spec_from_file_location(f"agenteval_suite_{document.path.stem}", document.path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    # The file is the user's code, which can raise anything, or leave.
+    except (Exception, SystemExit) as error:
+        document.problems.append(_failure(document.path, error))
+    return vars(module)
+
+
+def _failure(path: Path, error: BaseException) -> Problem:
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+    if isinstance(error, pydantic.ValidationError):
+        found = "; ".join(
+            f"{'.'.join(map(str, item['loc']))}: {item['msg'].removeprefix('Value error, ')}"
+            for item in error.errors(include_url=False)
+        )
+        return Problem(path=path, line=line, key="", message=f"a {error.title} is wrong: {found}")
+    return Problem(path=path, line=line, key="", message=f"it fails: {type(error).__name__}: {error}")
+
+
+def _models(
+    document: Document, names: dict[str, Any], name: str, model: type[FrozenT]
+) -> Iterator[tuple[KeyPath, FrozenT]]:
+    found = names.get(name, ())
+    if not isinstance(found, list | tuple):
+        document.problems.append(document.problem((name,), f"{name} is no list of {model.__name__}"))
+        return
+    for place, item in enumerate(found):
+        if isinstance(item, model):
+            yield (name, place), item
+        else:
+            what = f"it is a {type(item).__name__}, not a {model.__name__}"
+            document.problems.append(document.problem((name, place), what))

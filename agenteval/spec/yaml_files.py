@@ -1,0 +1,58 @@
+"""A YAML file of tools and tasks -> models, each validated by itself, so that one mistake hides no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import Field
+
+from agenteval.loading import Document, Frozen, KeyPath, read_yaml, validate
+from agenteval.spec.suite import Task
+from agenteval.spec.tools import ToolMock
+
+FrozenT = TypeVar("FrozenT", bound=Frozen)
+
+
+class _Shape(Frozen):
+    """A file's outline; the items are validated one by one."""
+
+    tools: list[Any] = Field(default_factory=list)
+    tasks: list[Any] = Field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFile:
+    """What a file of a suite declares, with the place of each part."""
+
+    document: Document
+    tools: Sequence[tuple[KeyPath, ToolMock]]
+    tasks: Sequence[tuple[KeyPath, Task]]
+    tool_names: Sequence[str]
+    """Every tool, those included that have problems of their own."""
+
+
+def read_suite_yaml(path: Path) -> SourceFile:
+    """Read one file; what is wrong with it is in its document's `problems`."""
+    document = read_yaml(path)
+    shape = None if document.problems else validate(document, _Shape)
+    tools = [] if shape is None else shape.tools
+    tasks = [] if shape is None else shape.tasks
+    return SourceFile(
+        document=document,
+        tools=list(_valid(document, "tools", ToolMock, tools)),
+        tasks=list(_valid(document, "tasks", Task, tasks)),
+        tool_names=[item["name"] for item in tools if isinstance(item, dict) and isinstance(item.get("name"), str)],
+    )
+
+
+def _valid(
+    document: Document, section: str, model: type[FrozenT], items: Sequence[Any]
+) -> Iterable[tuple[KeyPath, FrozenT]]:
+    for place, item in enumerate(items):
+        key: KeyPath = (section, place)
+        found = validate(document, model, item, key)
+        if found is not None:
+            yield key, found
