@@ -42,6 +42,22 @@ _WORDS: dict[str, Any] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
+_MAPPING = "must be a mapping of keys to values"
+_WORDING = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "string_type": "must be a text (in quotes where it looks like something else)",
+    **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), _MAPPING),
+    "greater_than_equal": "must be {ge} or more",
+    "greater_than": "must be more than {gt}",
+    "less_than_equal": "must be {le} or less",
+    "too_short": "needs {min_length} or more items",
+    "string_pattern_mismatch": "must match the pattern {pattern}",
+}
+"""What pydantic finds, by its own word for it, in a person's words; the value that was given is put behind."""
 _NO_TAG = ""
 """Tag of a node whose author wrote none."""
 
@@ -281,7 +297,8 @@ def _message(item: Any, model: type[pydantic.BaseModel]) -> str:
         )
     if kind == "union_tag_not_found":
         return f"the key {item['ctx']['discriminator']} is missing"
-    text = item["msg"].removeprefix("Value error, ")
+    text = _WORDING[kind].format_map(item.get("ctx", {})) if kind in _WORDING else item["msg"]
+    text = text.removeprefix("Value error, ")
     shown = repr(given)
     return text if kind == "value_error" or len(shown) > 80 else f"{text}, not {shown}"
 

@@ -19,10 +19,11 @@ from agenteval.records import (
     EpisodeStatus,
     Run,
     StopReason,
+    TaskRecord,
     ToolCall,
     Turn,
 )
-from agenteval.spec import AgentSettings, Case, TaskVariant, ToolMock
+from agenteval.spec import AgentSettings, Case, Message, TaskVariant, ToolMock
 from agenteval.spec.tools import Effect
 
 RUN = "run-1"
@@ -42,16 +43,6 @@ MOCKS = (
         default=Case(returns="pushed", effects=(Effect(op="add", path="/stack/-", value="${args.item}"),)),
     ),
 )
-VARIANT = TaskVariant(
-    task="task",
-    variant="base",
-    prompt="Look at order A-7.",
-    tools=MOCKS,
-    world={"stack": []},
-    checks=(),
-    tags=(),
-    max_turns=4,
-)
 SETTINGS = AgentSettings(
     system_prompt="You are an agent.",
     tool_choice="auto",
@@ -59,6 +50,22 @@ SETTINGS = AgentSettings(
     max_tokens=300,
     parallel_tool_calls=True,
     finish_tool="finish",
+)
+VARIANT = TaskVariant(
+    task="task",
+    variant="base",
+    vars={},
+    messages=(
+        Message(role="system", content="You are an agent."),
+        Message(role="user", content="Look at order A-7."),
+    ),
+    follow_ups=(),
+    tools=MOCKS,
+    world={"stack": []},
+    faults=(),
+    checks=(),
+    tags=(),
+    settings=SETTINGS,
 )
 
 FOLDER = "/models/fake"
@@ -183,6 +190,12 @@ def plan(position: int = 0, **fields: Any) -> EpisodePlan:
     return replace(made, **fields)
 
 
+def task_record(**fields: Any) -> TaskRecord:
+    """The task of all plans here; `faults` are as its definition has them."""
+    definition = {**VARIANT.fields(), **fields}
+    return TaskRecord(run_id=RUN, task="task", variant="base", tags=(), definition=definition)
+
+
 def episode(of: EpisodePlan, *, turns: int = 2, **fields: Any) -> Episode:
     made = Episode(
         plan=of,
@@ -211,6 +224,7 @@ def call(turn: int = 0, place: int = 0, **fields: Any) -> ToolCall:
         state_digest=f"state-{turn}-{place}",
         world_patch=(),
         is_repeatable=True,
+        fault=None,
     )
     return replace(made, **fields)
 
@@ -281,6 +295,7 @@ def kept_run(of: Contract) -> tuple[RunFacts, list[Turn]]:
         boots=((boot(of), boot_end(len(turns), prefix_cache_hits=cached(turns))),),
         episodes=tuple(episode(each) for each in plans),
         divergences=(),
+        tasks=(task_record(),),
     )
     return facts, turns
 

@@ -161,6 +161,7 @@ def tool_calls(place: int) -> st.SearchStrategy[ToolCall]:
         state_digest=TEXT,
         world_patch=st.lists(OBJECTS, max_size=2).map(tuple),
         is_repeatable=st.booleans(),
+        fault=maybe(TEXT),
     )
 
 

@@ -34,6 +34,18 @@ def build_parser() -> argparse.ArgumentParser:
         epilog=_EXIT_STATUS,
     )
     _add_run_options(run)
+    check = commands.add_parser(
+        "check",
+        help="find every mistake in suites and contracts",
+        parents=[common],
+        description="Find every mistake in suites and contracts at once, and what looks like a slip in suites.",
+        epilog="Exit status: 0 nothing is wrong (there may be warnings), 2 something is.",
+    )
+    check.add_argument(
+        "paths", type=Path, metavar="PATH", nargs="+", help="a suite, a folder of suites, or a contract's file"
+    )
+    check.add_argument("--json", action="store_true", help="print JSON")
+    check.set_defaults(command="check:check")
     _add_contracts(commands.add_parser("contracts", help="list contracts, or show one", parents=[common]), common)
     _add_models(commands.add_parser("models", help="list, fetch or hash models", parents=[common]), common)
     runs = commands.add_parser("runs", help="list the runs of the database", parents=[common])

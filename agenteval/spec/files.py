@@ -110,6 +110,8 @@ class _Assembly:
             self._check_references(self.document, ("tools",), self.head.tools, self._tool_names())
         variants: list[TaskVariant] = []
         for source in self.sources:
+            for key, name in source.other_references:
+                self._check_known_tool(source.document, key, name, self._tool_names())
             for key, task in source.tasks:
                 if task.name in self.tasks:
                     self._report(source.document, (*key, "name"), f"there are two tasks named {task.name!r}")
@@ -189,10 +191,13 @@ class _Assembly:
 
     def _check_references(self, document: Document, key: KeyPath, names: tuple[str, ...], known: Sequence[str]) -> None:
         for place, name in enumerate(names):
-            if name not in known:
-                self._report(document, (*key, place), f"there is no tool {name!r} in this suite.{nearest(name, known)}")
-            elif name in names[:place]:
+            if self._check_known_tool(document, (*key, place), name, known) and name in names[:place]:
                 self._report(document, (*key, place), f"the tool {name!r} stands twice")
+
+    def _check_known_tool(self, document: Document, key: KeyPath, name: str, known: Sequence[str]) -> bool:
+        if name not in known:
+            self._report(document, key, f"there is no tool {name!r} in this suite.{nearest(name, known)}")
+        return name in known
 
     def _unfold(self, document: Document, key: KeyPath, task: Task, tools: tuple[ToolMock, ...]) -> list[TaskVariant]:
         assert self.head is not None

@@ -122,6 +122,11 @@ class ToolMock(Frozen):
             raise ValueError("default answers where no case applies; it has neither match nor when")
         return value
 
+    @functools.cached_property
+    def schema_text(self) -> str:
+        """The parameters as canonical JSON."""
+        return canonical_json(self.parameters)
+
     @property
     def functions(self) -> tuple[str, ...]:
         """The functions that its cases name."""

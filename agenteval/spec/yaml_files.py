@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,20 +32,38 @@ class SourceFile:
     tasks: Sequence[tuple[KeyPath, Task]]
     tool_names: Sequence[str]
     """Every tool, those included that have problems of their own."""
+    other_references: Sequence[tuple[KeyPath, str]] = ()
+    """Tools that are named by tasks with problems of their own."""
 
 
 def read_suite_yaml(path: Path) -> SourceFile:
     """Read one file; what is wrong with it is in its document's `problems`."""
     document = read_yaml(path)
-    shape = None if document.problems else validate(document, _Shape)
-    tools = [] if shape is None else shape.tools
-    tasks = [] if shape is None else shape.tasks
+    if not document.problems:
+        validate(document, _Shape)
+    tools, tasks = _items(document, "tools"), _items(document, "tasks")
+    valid_tasks = list(_valid(document, "tasks", Task, tasks))
     return SourceFile(
         document=document,
         tools=list(_valid(document, "tools", ToolMock, tools)),
-        tasks=list(_valid(document, "tasks", Task, tasks)),
+        tasks=valid_tasks,
+        other_references=list(_references(tasks, {key[-1] for key, _ in valid_tasks})),
         tool_names=[item["name"] for item in tools if isinstance(item, dict) and isinstance(item.get("name"), str)],
     )
+
+
+def _items(document: Document, section: str) -> list[Any]:
+    """What stands in a section, whatever is wrong beside it."""
+    found = document.data.get(section) if isinstance(document.data, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def _references(tasks: list[Any], valid: Container[str | int]) -> Iterator[tuple[KeyPath, str]]:
+    for place, task in enumerate(tasks):
+        tools = task.get("tools") if isinstance(task, dict) and place not in valid else None
+        for number, name in enumerate(tools if isinstance(tools, list) else []):
+            if isinstance(name, str):
+                yield ("tasks", place, "tools", number), name
 
 
 def _valid(

@@ -16,7 +16,7 @@ from agenteval.models import cache_folder
 
 pytestmark = pytest.mark.vllm
 ROOT = Path(__file__).parents[2]
-SUITE = str(ROOT / "tasks" / "toolsuite")
+SUITE = str(ROOT / "tasks" / "starter")
 
 
 def agenteval(database: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

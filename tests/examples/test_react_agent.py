@@ -12,7 +12,7 @@ from fake_vllm import FakeConfig, FakeVllm
 from agenteval.cli import main
 
 ROOT = Path(__file__).parents[2]
-SUITE = str(ROOT / "tasks" / "toolsuite")
+SUITE = str(ROOT / "tasks" / "starter")
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from agenteval.cli import main
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests" / "fake_vllm" / "program"
-SUITE = str(ROOT / "tasks" / "toolsuite")
+SUITE = str(ROOT / "tasks" / "starter")
 
 
 @dataclass
@@ -65,7 +65,7 @@ class CommandLine:
         return Done(code, shown.out, shown.err)
 
     def run(self, contract: str | Path, *arguments: str | Path) -> Done:
-        """`agenteval run` of the toolsuite with the tiny model."""
+        """`agenteval run` of the starter suite with the tiny model."""
         return self("run", SUITE, "--contract", contract, "--model", self.model, *arguments)
 
     def run_json(self, contract: str | Path, *arguments: str | Path) -> Done:

@@ -56,9 +56,10 @@ def test_the_built_in_contracts_are_inside(clean_python: Path, name: str) -> Non
     assert output_of(clean_python, code) == "True"
 
 
-def test_the_toolsuite_is_inside_whole(wheel: Path) -> None:
-    inside = {Path(name).name for name in zipfile.ZipFile(wheel).namelist() if "tasks/toolsuite/" in name}
-    assert inside == {path.name for path in (ROOT / "tasks" / "toolsuite").glob("*.yaml")}
+@pytest.mark.parametrize("name", ["starter", "toolsuite"])
+def test_the_suites_are_inside_whole(wheel: Path, name: str) -> None:
+    inside = {Path(file).name for file in zipfile.ZipFile(wheel).namelist() if f"tasks/{name}/" in file}
+    assert inside == {path.name for path in (ROOT / "tasks" / name).iterdir() if path.suffix in (".yaml", ".py")}
 
 
 @pytest.mark.parametrize("name", ["tui", "tasks", "contracts", "tests", "examples"])

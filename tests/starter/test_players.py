@@ -1,4 +1,4 @@
-"""The shipped suite, played by scripts: a perfect player passes, a lazy and a wrong one fail."""
+"""The suite that explains the language, played by scripts: a perfect player passes, a lazy and a wrong one fail."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-from agenteval.grade import grade_episode, has_passed
+from agenteval.grade import Played, grade_episode, has_passed
 from agenteval.records import Episode, EpisodePlan, EpisodeStatus, Grade, StopReason, ToolCall
 from agenteval.spec import TaskVariant, load_suite
-from agenteval.tools import State, call_tool, openai_schema, world_patch
+from agenteval.tools import State, ToolKit, call_tool, openai_schema, world_patch
 
-SUITE = load_suite(Path(__file__).parents[2] / "tasks" / "toolsuite")
+SUITE = load_suite(Path(__file__).parents[2] / "tasks" / "starter")
 PLAYERS = yaml.safe_load((Path(__file__).parent / "players.yaml").read_text(encoding="utf-8"))
 VARIANTS = {f"{variant.task}/{variant.variant}": variant for variant in SUITE.variants}
 CLOCK = "2026-01-15T09:00:00Z"
@@ -26,13 +26,13 @@ LAZY: Script = [("finish", {"answer": "done"})]
 
 def play(variant: TaskVariant, script: Script) -> tuple[Episode, list[ToolCall]]:
     """Make the calls of a script, one a turn, as the loop would."""
-    mocks = {mock.name: mock for mock in variant.tools}
-    state, made, answer = State(world=variant.world, clock=CLOCK), list[ToolCall](), None
+    kit = ToolKit.of(variant)
+    state, made, answer = State.begin(world=variant.world, clock=CLOCK), list[ToolCall](), None
     for turn, (tool, arguments) in enumerate(script):
         if tool == SUITE.agent.finish_tool:
             answer = arguments["answer"]
             break
-        outcome = call_tool(mocks, tool, json.dumps(arguments), state)
+        outcome = call_tool(kit, tool, json.dumps(arguments), state)
         made.append(
             ToolCall(
                 call=0,
@@ -45,6 +45,7 @@ def play(variant: TaskVariant, script: Script) -> tuple[Episode, list[ToolCall]]
                 state_digest=state.digest(),
                 world_patch=world_patch(state, outcome.state),
                 is_repeatable=True,
+                fault=outcome.fault,
             )
         )
         state = outcome.state
@@ -74,7 +75,7 @@ def play(variant: TaskVariant, script: Script) -> tuple[Episode, list[ToolCall]]
 
 def grades_of(variant: TaskVariant, script: Script) -> tuple[Grade, ...]:
     episode, made = play(variant, script)
-    return grade_episode(variant.checks, episode, made)
+    return grade_episode(variant, Played(episode=episode, calls=list(enumerate(made)), output_tokens=len(script)))
 
 
 @pytest.mark.parametrize("label", VARIANTS)
@@ -98,7 +99,7 @@ def test_a_wrong_player_is_caught_by_the_check_that_is_meant_for_it(name: str) -
 @pytest.mark.parametrize("label", VARIANTS)
 def test_a_perfect_player_needs_two_to_five_turns_and_no_more_than_it_is_given(label: str) -> None:
     turns = len(PLAYERS["perfect"][label])
-    assert 2 <= turns <= min(5, VARIANTS[label].max_turns)
+    assert 2 <= turns <= min(5, VARIANTS[label].settings.max_turns)
 
 
 @pytest.mark.parametrize("label", VARIANTS)

@@ -70,6 +70,7 @@ def make_turn(number: int = 0, words: Sequence[str] = ("pay", "(", "rent", ")"),
         state_digest="sha256:3",
         world_patch=({"op": "replace", "path": "/bill", "value": number},),
         is_repeatable=True,
+        fault=None,
     )
     values: dict[str, Any] = {
         "run_id": "",

@@ -195,6 +195,7 @@ def test_what_a_model_wrote_is_shown_and_never_obeyed(path: Path, size: tuple[in
         state_digest="",
         world_patch=({"op": HOSTILE, "path": HOSTILE, "value": HOSTILE},),
         is_repeatable=True,
+        fault=None,
     )
     message = {"role": HOSTILE, "content": HOSTILE}
     sides = [

@@ -23,6 +23,7 @@ from agenteval.client import (
     open_connection,
 )
 from agenteval.records import StopReason, Turn
+from agenteval.spec import TaskVariant
 
 IDENTITY = TurnIdentity(run_id=made.RUN, boot_id=made.BOOT, episode_id=f"{made.RUN}/00000", kind="episode")
 
@@ -44,7 +45,7 @@ class Stage:
 
     def calls(self) -> list[tuple[str, str, str]]:
         """Tool, arguments and id of every call, in the order in which they ran."""
-        return [(call.tool, call.arguments, call.call_id) for call in self.recorder.calls]
+        return [(call.tool, call.arguments, call.call_id) for _, call in self.recorder.calls]
 
     def sent(self) -> list[list[dict[str, Any]]]:
         """The messages of every request."""
@@ -57,7 +58,14 @@ class StageBuilder:
 
     opened: list[Any] = field(default_factory=list)
 
-    def __call__(self, replies: Sequence[Reply], *, config: FakeConfig | None = None, **settings: Any) -> Stage:
+    def __call__(
+        self,
+        replies: Sequence[Reply],
+        *,
+        config: FakeConfig | None = None,
+        variant: TaskVariant = made.VARIANT,
+        **settings: Any,
+    ) -> Stage:
         script = (Script("", tuple(replies)),) if replies else ()
         server = FakeVllm(config or FakeConfig(script=script))
         connection = open_connection(1)
@@ -69,12 +77,12 @@ class StageBuilder:
             return lambda: None
 
         recorder = EpisodeRecorder(IDENTITY, hand_over)
-        toolbox = Toolbox(made.VARIANT, clock="2026-01-15T09:00:00Z", finish_tool=chosen.finish_tool, recorder=recorder)
+        toolbox = Toolbox(variant, clock="2026-01-15T09:00:00Z", finish_tool=chosen.finish_tool, recorder=recorder)
 
         def check_over() -> None:
             if toolbox.is_finished:
                 raise EpisodeOverError(StopReason.FINISH_TOOL, "the finish tool was called")
-            if recorder.turns >= made.VARIANT.max_turns:
+            if recorder.turns >= chosen.max_turns:
                 raise EpisodeOverError(StopReason.MAX_TURNS, "enough")
 
         transport = RecordingTransport(
@@ -94,8 +102,8 @@ class StageBuilder:
             http_async_client=httpx.AsyncClient(transport=AsyncRecordingTransport(transport)),
             toolbox=toolbox,
             settings=chosen,
-            prompt=made.VARIANT.prompt,
-            max_turns=made.VARIANT.max_turns,
+            start_messages=variant.messages,
+            follow_ups=variant.follow_ups,
         )
         self.opened += [http_client, connection, server]
         return Stage(server, context, recorder, toolbox, stored)

@@ -71,7 +71,7 @@ def test_a_wrong_call_becomes_an_error_that_the_model_sees(stage: StageBuilder, 
     episode = stage([Reply(calls=[call]), FINISH])
     assert run(episode).stop_reason is StopReason.FINISH_TOOL
     assert [words in json.loads(result)["error"] for result in tool_results(episode)] == [True]
-    assert episode.recorder.calls[0].error is not None
+    assert episode.recorder.calls[0][1].error is not None
 
 
 def test_a_history_with_malformed_arguments_stays_readable_for_the_template(stage: StageBuilder) -> None:

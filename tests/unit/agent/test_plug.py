@@ -56,7 +56,7 @@ def test_the_prebuilt_agent_is_recorded_as_the_default_one_is(stage: StageBuilde
         assert [call.result for call in left.tool_calls] == [call.result for call in right.tool_calls]
         assert [call.call_id for call in left.tool_calls] == [call.call_id for call in right.tool_calls]
         assert set(left.request) >= {"seed", "temperature", "logprobs"}
-    assert [call.server_call_id[:14] for call in theirs.recorder.calls] == ["chatcmpl-tool-"]
+    assert [call.server_call_id[:14] for _, call in theirs.recorder.calls] == ["chatcmpl-tool-"]
 
 
 def test_calls_of_one_turn_run_in_order_although_the_tool_node_uses_threads(stage: StageBuilder) -> None:
@@ -64,7 +64,7 @@ def test_calls_of_one_turn_run_in_order_although_the_tool_node_uses_threads(stag
     episode = stage([Reply(calls=[Call("push", {"item": letter}) for letter in letters]), Reply(text="Done.")])
     run_react(episode)
     assert episode.toolbox.world == {"stack": list(letters)}
-    assert [call.call_id for call in episode.recorder.calls] == [f"call_000_{n:02d}" for n in range(6)]
+    assert [call.call_id for _, call in episode.recorder.calls] == [f"call_000_{n:02d}" for n in range(6)]
 
 
 def test_the_finish_tool_ends_the_prebuilt_agent(stage: StageBuilder) -> None:
@@ -88,7 +88,7 @@ def test_the_turn_limit_ends_the_prebuilt_agent(stage: StageBuilder) -> None:
 def test_wrong_arguments_are_answered_by_the_mock_and_not_by_langchain(stage: StageBuilder) -> None:
     episode = stage([Reply(calls=[Call("look", {"id": "seven"})]), Reply(text="Sorry.")])
     run_react(episode)
-    assert "must be of type" in (episode.recorder.calls[0].error or "")
+    assert "must be of type" in (episode.recorder.calls[0][1].error or "")
     assert "must be of type" in episode.sent()[-1][-1]["content"]
 
 

@@ -43,7 +43,7 @@ def test_threads_in_any_order_answer_in_the_models_order(stage: StageBuilder, se
     for thread in threads:
         thread.join()
     assert episode.toolbox.world == {"stack": list(LETTERS)}
-    assert [call.call for call in episode.recorder.calls] == list(range(len(LETTERS)))
+    assert [call.call for _, call in episode.recorder.calls] == list(range(len(LETTERS)))
 
 
 def test_a_call_that_the_agent_drops_holds_the_others_only_for_a_while(
@@ -52,7 +52,7 @@ def test_a_call_that_the_agent_drops_holds_the_others_only_for_a_while(
     monkeypatch.setattr(toolbox_module, "ORDER_WAIT_S", 0.02)
     episode = one_turn(stage, "ab")
     assert episode.toolbox.call("push", '{"item": "b"}', "call_000_01") == "pushed"
-    assert [(call.call, call.call_id) for call in episode.recorder.calls] == [(0, "call_000_01")]
+    assert [(call.call, call.call_id) for _, call in episode.recorder.calls] == [(0, "call_000_01")]
 
 
 @pytest.mark.parametrize("call_id", ["", "chatcmpl-tool-123", "call_", "call_x_y", "other_000_07"])
@@ -64,7 +64,7 @@ def test_a_call_records_the_state_it_saw_and_what_it_changed(stage: StageBuilder
     episode = one_turn(stage)
     for place in range(2):
         episode.toolbox.call("push", '{"item": "x"}', f"call_000_{place:02d}")
-    first, second = episode.recorder.calls
+    (_, first), (_, second) = episode.recorder.calls
     assert first.state_digest != second.state_digest
     assert first.world_patch == ({"op": "replace", "path": "/stack", "value": ["x"]},)
     assert made.VARIANT.world == {"stack": []}, "the task's own world is not changed"

@@ -85,7 +85,7 @@ def setting_for(
     writer: RunWriter, factory: GraphFactory = build_graph, stop: StopSwitch | None = None
 ) -> EpisodeSetting:
     return EpisodeSetting(
-        contract=made.contract(), agent=made.SETTINGS, factory=factory, writer=writer, stop=stop or StopSwitch()
+        contract=made.contract(), factory=factory, writer=writer, stop=stop or StopSwitch()
     )
 
 
@@ -195,7 +195,7 @@ def test_a_graph_that_swallows_the_end_is_ended_all_the_same() -> None:
     result, stored, server = attempt([Reply(text="hm")], swallows(9))
     assert isinstance(result, Attempt)
     assert (result.episode.stop_reason, result.episode.answer) == (StopReason.MAX_TURNS, None)
-    assert len(server.requests) == len(stored.turns) == made.VARIANT.max_turns
+    assert len(server.requests) == len(stored.turns) == made.SETTINGS.max_turns
 
 
 def test_a_contradiction_ends_the_run_and_keeps_the_turn_before() -> None:

@@ -64,13 +64,13 @@ def one_problem(folder: Path, **fields: Any) -> tuple[str, str]:
 
 
 def test_the_shipped_suite_loads() -> None:
-    suite = load_suite(Path(__file__).parents[3] / "tasks" / "toolsuite")
-    assert suite.name == "toolsuite"
+    suite = load_suite(Path(__file__).parents[3] / "tasks" / "starter")
+    assert suite.name == "starter"
 
 
 def test_a_task_without_variants_has_one_named_base(tmp_path: Path) -> None:
     (variant,) = load(tmp_path).variants
-    assert (variant.task, variant.variant, variant.max_turns) == ("find", "base", 4)
+    assert (variant.task, variant.variant, variant.settings.max_turns) == ("find", "base", 4)
 
 
 def test_files_are_read_in_order_of_path_and_tasks_in_order_of_file(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_files_are_read_in_order_of_path_and_tasks_in_order_of_file(tmp_path: Pa
 
 
 def test_a_tasks_own_turn_limit_replaces_the_suites(tmp_path: Path) -> None:
-    assert load(tmp_path, task={"max_turns": 9}).variants[0].max_turns == 9
+    assert load(tmp_path, task={"max_turns": 9}).variants[0].settings.max_turns == 9
 
 
 def test_variables_are_put_into_prompt_world_and_checks(tmp_path: Path) -> None:

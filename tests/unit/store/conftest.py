@@ -111,6 +111,7 @@ def make_call(call: int) -> ToolCall:
         state_digest="sha256:0",
         world_patch=(),
         is_repeatable=True,
+        fault=None,
     )
 
 

@@ -1,0 +1,74 @@
+"""Functions that expressions may call beyond CEL's own, and how large values may be."""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Callable, Mapping
+from typing import Any
+
+MAX_SIZE = 1_000_000
+"""Values and characters in what a macro or a function is given, or a function gives back."""
+
+
+def size_of(value: Any, limit: int) -> int:
+    """Values and characters in a value, counted up to a limit."""
+    size, left = 0, [value]
+    while left and size <= limit:
+        item = left.pop()
+        size += 1 + (len(item) if isinstance(item, str) else 0)
+        if isinstance(item, Mapping):
+            left += [*item, *item.values()]
+        elif isinstance(item, list | tuple):
+            left += item
+    return size
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("not a text")
+    return value
+
+
+def _join(parts: list[str], separator: str = "") -> str:
+    return _text(separator).join(map(_text, parts))
+
+
+def _split(text: str, separator: str) -> list[str]:
+    return list(text) if separator == "" else text.split(separator)
+
+
+def _replace(text: str, old: str, new: str) -> str:
+    if text.count(old) * len(new) > MAX_SIZE:
+        raise ValueError("the replaced text is too large")
+    return text.replace(old, new)
+
+
+def _round(number: float, digits: int = 0) -> float:
+    """Half away from zero in decimal, as people round; floats that JSON writes alike round alike."""
+    step = decimal.Decimal(1).scaleb(-digits)
+    return float(decimal.Decimal(repr(float(number))).quantize(step, decimal.ROUND_HALF_UP))
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "lowerAscii": lambda text: "".join(c.lower() if c.isascii() else c for c in _text(text)),
+    "upperAscii": lambda text: "".join(c.upper() if c.isascii() else c for c in _text(text)),
+    "trim": lambda text: _text(text).strip(),
+    "split": _split,
+    "join": _join,
+    "replace": _replace,
+    "substring": lambda text, start, end=None: _text(text)[start:end],
+    "sort": lambda values: sorted(values),
+    "sum": lambda values: sum(values),
+    "min": lambda values: min(values),
+    "max": lambda values: max(values),
+    "round": _round,
+}
+"""Functions beyond CEL's own, named as in its common extensions where these have them."""
+
+
+OWN_FUNCTIONS = frozenset(
+    "size string int uint double bool bytes type dyn timestamp duration contains startsWith endsWith matches has in "
+    "getFullYear getMonth getDate getDayOfMonth getDayOfWeek getDayOfYear getHours getMinutes getSeconds "
+    "getMilliseconds".split()
+)
+"""CEL's own functions, as far as the binding has them."""

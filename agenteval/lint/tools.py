@@ -1,0 +1,118 @@
+"""Oddities of tool mocks: cases that nothing reaches, names that nothing has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import jsonschema
+
+from agenteval import expressions
+from agenteval.lint.references import constant, fields_read, sources
+from agenteval.loading import KeyPath
+from agenteval.spec import Case, TaskVariant, ToolMock
+from agenteval.words import nearest
+
+
+def tool_warnings(tool: ToolMock) -> Iterator[tuple[KeyPath, str]]:
+    """What is odd about a mock by itself."""
+    always: str | None = None
+    for place, case in enumerate(tool.cases):
+        reason = always or _why_unreachable(tool, place)
+        if reason is not None:
+            yield ("cases", place), f"no call reaches this case: {reason}"
+        if not case.match and (case.when is None or constant(case.when) is True):
+            always = always or f"case {place} answers every call"
+    if always is not None and "default" in tool.model_fields_set:
+        yield ("default",), f"no call reaches the default: {always}"
+    properties = tool.parameters.get("properties", {})
+    if tool.parameters.get("additionalProperties") is not False:
+        return
+    for key, source in _expressions(tool):
+        for name, field in sorted(fields_read(source)):
+            if name == "args" and field not in properties:
+                yield key, f"{source!r} reads args.{field}, which no call can have.{nearest(field, properties)}"
+
+
+def world_warnings(tool: ToolMock, users: Sequence[TaskVariant]) -> Iterator[tuple[KeyPath, str]]:
+    """What a mock reads of the world that no world of the tasks that use it ever has."""
+    if not users or any(mock.functions for variant in users for mock in variant.tools):
+        return
+    known: set[str] = set()
+    for variant in users:
+        known |= variant.world.keys()
+        known |= {field for mock in variant.tools for field in _fields_made(mock)}
+    for key, source in _expressions(tool):
+        for name, field in sorted(fields_read(source)):
+            if name == "world" and field not in known:
+                yield (
+                    key,
+                    (
+                        f"{source!r} reads world.{field}, which no world of the tasks that use {tool.name!r} has."
+                        f"{nearest(field, known)}"
+                    ),
+                )
+
+
+def can_change_world(tool: ToolMock) -> bool:
+    """Whether a call of the tool may change the world."""
+    return any(case.effects or case.function is not None for case in (*tool.cases, tool.default))
+
+
+def can_succeed(tool: ToolMock) -> bool:
+    """Whether a call of the tool may give anything but an error."""
+    return any(case.error is None for case in (*tool.cases, tool.default))
+
+
+def argument_problem(tool: ToolMock, arguments: Mapping[str, Any]) -> str | None:
+    """Why no call with valid arguments has these among its own; None where one can."""
+    properties = tool.parameters.get("properties", {})
+    for name, value in arguments.items():
+        if name not in properties:
+            if tool.parameters.get("additionalProperties") is False:
+                return f"{tool.name!r} has no argument {name!r}.{nearest(name, properties)}"
+        elif not jsonschema.Draft202012Validator(properties[name]).is_valid(value):
+            return f"the schema of {tool.name!r} does not allow {name} to be {value!r}"
+    return None
+
+
+def _why_unreachable(tool: ToolMock, place: int) -> str | None:
+    case = tool.cases[place]
+    if constant(case.when) is False:
+        return f"{case.when!r} is never true"
+    problem = argument_problem(tool, case.match) if case.match else None
+    if problem is not None:
+        return problem
+    for earlier_place, earlier in enumerate(tool.cases[:place]):
+        if (earlier.match or earlier.when is not None) and _covers(earlier, case):
+            return f"case {earlier_place} answers the same calls before"
+    return None
+
+
+def _covers(earlier: Case, case: Case) -> bool:
+    """Whether every call that a case matches is one that the earlier case answers."""
+    matches = all(
+        name in case.match and expressions.is_same(case.match[name], value) for name, value in earlier.match.items()
+    )
+    return matches and earlier.when in (None, case.when)
+
+
+def _expressions(tool: ToolMock) -> Iterator[tuple[KeyPath, str]]:
+    """Every expression of a mock, with its place."""
+    for place, case in [*enumerate(tool.cases), (None, tool.default)]:
+        key: KeyPath = ("default",) if place is None else ("cases", place)
+        if case.when is not None:
+            yield (*key, "when"), case.when
+        for field in ("returns", "error"):
+            for source in sources(getattr(case, field)):
+                yield (*key, field), source
+        for number, effect in enumerate(case.effects):
+            for source in sources([effect.path, effect.source, effect.value]):
+                yield (*key, "effects", number), source
+
+
+def _fields_made(tool: ToolMock) -> Iterator[str]:
+    """Top-level fields of the world that a mock's effects write."""
+    for case in (*tool.cases, tool.default):
+        for effect in case.effects:
+            yield effect.path.split("/")[1]

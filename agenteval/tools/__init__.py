@@ -1,0 +1,23 @@
+"""Tool mocks and the world they share: (state, call) -> (result, new state), pure and deterministic.
+
+No clock but the episode's own, no randomness, no file and no network: equal state and call give equal bytes
+on every machine. So no text of a library reaches a result: the next version may word it otherwise. Must not
+know who calls (the default agent, a user's graph, a test).
+"""
+
+from agenteval.tools.arguments import parse_arguments
+from agenteval.tools.call import MAX_STATE_CHARACTERS, UNANSWERED, call_tool, fault_label
+from agenteval.tools.state import Outcome, State, ToolKit, openai_schema, world_patch
+
+__all__ = [
+    "MAX_STATE_CHARACTERS",
+    "UNANSWERED",
+    "Outcome",
+    "State",
+    "ToolKit",
+    "call_tool",
+    "fault_label",
+    "openai_schema",
+    "parse_arguments",
+    "world_patch",
+]
