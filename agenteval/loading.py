@@ -13,7 +13,7 @@ import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import pydantic
 import pydantic_core
@@ -66,6 +66,11 @@ class Frozen(pydantic.BaseModel):
     """Base of every model that people write: immutable, and unknown keys are refused."""
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+
+
+ItemT = TypeVar("ItemT")
+Many = Annotated[tuple[ItemT, ...], pydantic.Strict(False)]
+"""Items in order: a list in a file, a list or a tuple in Python."""
 
 
 @dataclass(slots=True)

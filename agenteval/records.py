@@ -291,6 +291,19 @@ class Grade:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FaultCount:
+    """How often one declared fault fired in one episode."""
+
+    episode_id: str
+    task: str
+    variant: str
+    fault: str
+    """`kind#place` among the task's."""
+    tool: str
+    fired: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """One measured fact about one clause."""
 

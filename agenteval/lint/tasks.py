@@ -9,7 +9,6 @@ from agenteval import expressions
 from agenteval.digest import canonical_json
 from agenteval.expressions import ExpressionError
 from agenteval.grade import Played, grade_episode
-from agenteval.lint.references import constant
 from agenteval.lint.tools import argument_problem, can_change_world, can_succeed
 from agenteval.loading import KeyPath
 from agenteval.records import Episode, EpisodePlan, EpisodeStatus, Grade, StopReason
@@ -110,14 +109,24 @@ def _why_unfailable(check: Check, variant: TaskVariant) -> str | None:
 
 
 def _why_world_unfailable(check: WorldCheck, variant: TaskVariant) -> str | None:
+    reason = _why_world_is_settled(check, variant)
+    return reason if _holds_at_the_start(check, variant) is True else None
+
+
+def _why_world_is_settled(check: WorldCheck, variant: TaskVariant) -> str | None:
+    """Why a condition has at the end the value that it has at the start; None where it may change."""
     variables = expressions.compile_expression(check.that).variables
+    if not variables & {"world", "answer"}:
+        return "it reads neither world nor answer"
+    if "answer" in variables or any(map(can_change_world, variant.tools)):
+        return None
+    return "no tool of the task changes the world"
+
+
+def _holds_at_the_start(check: WorldCheck, variant: TaskVariant) -> bool | None:
     names = {"world": variant.world, "start": variant.world, "answer": "", "vars": variant.vars}
     try:
-        if not variables & {"world", "answer"}:
-            return "it reads neither world nor answer" if expressions.evaluate_condition(check.that, names) else None
-        if "answer" in variables or any(map(can_change_world, variant.tools)):
-            return None
-        return "no tool of the task changes the world" if expressions.evaluate_condition(check.that, names) else None
+        return expressions.evaluate_condition(check.that, names)
     except ExpressionError:
         return None
 
@@ -125,8 +134,8 @@ def _why_world_unfailable(check: WorldCheck, variant: TaskVariant) -> str | None
 def _why_unpassable(check: Check, variant: TaskVariant) -> str | None:
     tools = {tool.name: tool for tool in variant.tools}
     match check:
-        case WorldCheck() if constant(check.that) is False:
-            return "it is never true"
+        case WorldCheck() if _holds_at_the_start(check, variant) is False:
+            return _why_world_is_settled(check, variant)
         case CalledCheck() if check.at_least >= 1:
             tool = tools[check.tool]
             if not can_succeed(tool):

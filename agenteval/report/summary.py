@@ -14,6 +14,7 @@ from agenteval.records import (
     Episode,
     EpisodeStatus,
     Evidence,
+    FaultCount,
     Grade,
     Level,
     Run,
@@ -37,6 +38,8 @@ class RunSummary:
     """What every check says of every finished episode."""
     divergences: tuple[Divergence, ...]
     evidence: tuple[Evidence, ...]
+    faults: tuple[FaultCount, ...]
+    """Every declared fault of every episode."""
 
     @property
     def verdict(self) -> Verdict | None:
@@ -84,6 +87,11 @@ class RunSummary:
         plans = [episode.plan for episode in self.episodes if episode.status is EpisodeStatus.FINISHED]
         return len(plans) - len({sample_of(plan) for plan in plans})
 
+    @property
+    def silent_faults(self) -> tuple[FaultCount, ...]:
+        """Declared faults that did not fire in their episode: the agent never made the call."""
+        return tuple(fault for fault in self.faults if not fault.fired)
+
     def differing(self, level: Level) -> int:
         """Pairs that differ at a level."""
         return sum(differs_at(divergence, level) for divergence in self.divergences)
@@ -110,4 +118,5 @@ def summarize(reader: RunReader) -> RunSummary:
         grades=grades,
         divergences=tuple(reader.divergences()),
         evidence=tuple(reader.evidence()),
+        faults=tuple(reader.faults()),
     )

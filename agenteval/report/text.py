@@ -35,6 +35,7 @@ def summary_text(summary: RunSummary) -> str:
         f"{_INDENT}not run: {episode.plan.label}: {printable(episode.message or '')}" for episode in summary.not_run
     ]
     lines += [f"{_INDENT}{line}" for line in _unpassed(summary)]
+    lines += _faults(summary)
     if summary.contract.repeats.count > 1:
         lines.append(f"repeats   {_repeats(summary)}")
     # The sort is stable, so that equals stay in the order of their tasks.
@@ -44,6 +45,22 @@ def summary_text(summary: RunSummary) -> str:
         lines += ["clauses", *_clauses(summary)]
     lines.append(_verdict(summary))
     return "\n".join(lines)
+
+
+def _faults(summary: RunSummary) -> list[str]:
+    """How many declared faults fired, and which did not in how many episodes."""
+    if not summary.faults:
+        return []
+    silent = Counter(f"{item.task}/{item.variant}: {item.fault} of {item.tool}" for item in summary.silent_faults)
+    fired = len(summary.faults) - len(summary.silent_faults)
+    lines = [f"faults    {fired} of {len(summary.faults)} declared faults fired"]
+    lines += [f"{_INDENT}never fired: {_with_count(fault, count)}" for fault, count in silent.items()][:_SHOWN_REASONS]
+    more = len(silent) - _SHOWN_REASONS
+    return lines + ([f"{_INDENT}and {more} more; see the view faults"] if more > 0 else [])
+
+
+def _with_count(line: str, episodes: int) -> str:
+    return line if episodes == 1 else f"{line} ({episodes} episodes)"
 
 
 def _unpassed(summary: RunSummary) -> list[str]:
@@ -57,7 +74,7 @@ def _unpassed(summary: RunSummary) -> list[str]:
         f"{'failed' if grade.passed is False else 'not graded'}: {variants[episode_id]}: {_short_reason(grade.reason)}"
         for episode_id, grade in first.items()
     )
-    lines = [line if count == 1 else f"{line} ({count} episodes)" for line, count in reasons.items()]
+    lines = [_with_count(line, count) for line, count in reasons.items()]
     more = len(lines) - _SHOWN_REASONS
     return lines[:_SHOWN_REASONS] + ([f"and {more} more; see the table grades"] if more > 0 else [])
 
@@ -95,6 +112,10 @@ def summary_json(summary: RunSummary) -> dict[str, Any]:
             "pairs": summary.pairs,
             "differing": summary.by_level() if summary.is_judged else dict.fromkeys(summary.by_level()),
         },
+        "faults": [
+            {"episode_id": item.episode_id, "fault": item.fault, "tool": item.tool, "fired": item.fired}
+            for item in summary.faults
+        ],
         "grades": [
             {"episode_id": item.episode_id, "kind": item.kind, "passed": item.passed, "reason": item.reason}
             for item in summary.grades

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from agenteval import expressions
-from agenteval.loading import Frozen
+from agenteval.loading import Frozen, Many
 from agenteval.spec.functions import FunctionName
 from agenteval.spec.templates import Count, CountOrNone, Number, VarJson, VarText, check_condition
 
@@ -26,9 +26,9 @@ class AnswerCheck(_Check):
     """The final answer; every condition that is given must hold."""
 
     kind: Literal["answer"]
-    contains: tuple[VarText, ...] = ()
+    contains: Many[VarText] = ()
     """Texts that must all stand in the answer, upper and lower case alike."""
-    excludes: tuple[VarText, ...] = ()
+    excludes: Many[VarText] = ()
     """Texts none of which may stand in the answer, upper and lower case alike."""
     pattern: VarText | None = None
     """A regular expression that must match somewhere in the answer."""
@@ -36,9 +36,9 @@ class AnswerCheck(_Check):
     """A number that must stand in the answer, within `tolerance`."""
     tolerance: Number = 0.0
     """Largest accepted distance from `number`, 0 or more."""
-    unit: tuple[VarText, ...] = ()
+    unit: Many[VarText] = ()
     """Spellings of a unit, one of which must stand right after the number, or right before it."""
-    one_of: tuple[VarText, ...] = ()
+    one_of: Many[VarText] = ()
     """The whole answer must be one of these texts; case and punctuation around it do not matter."""
 
     @field_validator("pattern")
@@ -118,14 +118,14 @@ class OrderCheck(_Check):
     """These tools were called successfully in this order; other calls may stand between."""
 
     kind: Literal["order"]
-    tools: tuple[str, ...] = Field(min_length=2)
+    tools: Many[str] = Field(min_length=2)
 
 
 class TogetherCheck(_Check):
     """Calls of all these tools succeeded in one turn; a name that stands twice asks for two calls."""
 
     kind: Literal["together"]
-    tools: tuple[str, ...] = Field(min_length=2)
+    tools: Many[str] = Field(min_length=2)
 
 
 class TurnsCheck(_Check):

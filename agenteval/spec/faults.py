@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from agenteval.loading import Frozen
+from agenteval.loading import Frozen, Many
 from agenteval.spec.templates import FAULT_NAMES, Count, CountOrNone, Seconds, check_condition, check_template
 
 
@@ -15,7 +15,7 @@ class _Fault(Frozen):
 
     tool: str
     """A tool of the task."""
-    at: tuple[Count, ...] = ()
+    at: Many[Count] = ()
     """Numbers of that tool's calls in the episode, from 1, refused ones included."""
     every: Count | None = None
     """Each n-th call of that tool."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from agenteval.digest import digest_json
-from agenteval.loading import Frozen
+from agenteval.loading import Frozen, Many
 from agenteval.spec.checks import Check
 from agenteval.spec.faults import Fault
 from agenteval.spec.functions import SuiteFunction
@@ -72,20 +72,20 @@ class Task(Frozen):
     """Unique in the suite."""
     prompt: VarText | None = None
     """The user's message; `${vars.x}` stands for a variant's variable."""
-    messages: tuple[Message, ...] = ()
+    messages: Many[Message] = ()
     """In place of `prompt`: the messages that the episode starts with, the last one the user's; a first one with role
     `system` replaces the suite's system prompt."""
-    follow_ups: tuple[VarText, ...] = ()
+    follow_ups: Many[VarText] = ()
     """Messages of the user's, each sent when the agent has answered what came before."""
-    tools: tuple[ToolReference, ...] = ()
+    tools: Many[ToolReference] = ()
     """Tools in the order in which the model sees them; none: the suite's default tools."""
     world: dict[str, VarJson] = Field(default_factory=dict)
     """The world at the start; `${vars.x}` in its texts."""
-    faults: tuple[Fault, ...] = ()
+    faults: Many[Fault] = ()
     """What goes wrong at which calls."""
-    checks: tuple[Check, ...] = Field(min_length=1)
+    checks: Many[Check] = Field(min_length=1)
     """All must pass; `${vars.x}` in their texts."""
-    tags: tuple[str, ...] = ()
+    tags: Many[str] = ()
     max_turns: Turns | None = None
     """Replaces the suite's own."""
     max_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -115,11 +115,11 @@ class SuiteHead(Frozen):
     name: str = Field(pattern=NAME_PATTERN)
     description: str
     agent: AgentSettings
-    files: tuple[str, ...] = ("*.yaml",)
+    files: Many[str] = ("*.yaml",)
     """Patterns of the files with tools and tasks, below the folder; read in order of path."""
-    tools: tuple[str, ...] = ()
+    tools: Many[str] = ()
     """Names of the tools of tasks that name none of their own."""
-    tags: tuple[str, ...] = ()
+    tags: Many[str] = ()
     """Tags of every task, before its own."""
 
     @field_validator("files")
@@ -135,8 +135,8 @@ class SuiteHead(Frozen):
 class SuiteFile(Frozen):
     """A file of tools and tasks."""
 
-    tools: tuple[ToolMock, ...] = ()
-    tasks: tuple[Task, ...] = ()
+    tools: Many[ToolMock] = ()
+    tasks: Many[Task] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

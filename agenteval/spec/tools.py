@@ -10,7 +10,7 @@ import jsonschema
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from agenteval.digest import canonical_json
-from agenteval.loading import Frozen
+from agenteval.loading import Frozen, Many
 from agenteval.spec.functions import FunctionName
 from agenteval.spec.templates import CALL_NAMES, NAME_PATTERN, Seconds, check_condition, check_template
 
@@ -66,7 +66,7 @@ class Case(Frozen):
     """A template; the call then fails with this text, and the world stays as it is."""
     function: FunctionName | None = None
     """Answers in place of `returns` and `effects`: `(args, world, clock) -> (result, world)`."""
-    effects: tuple[Effect, ...] = ()
+    effects: Many[Effect] = ()
     """Changes of the world, applied in order; all or none."""
     latency_s: Seconds = 0.0
     """How far the call moves the episode's clock."""
@@ -100,7 +100,7 @@ class ToolMock(Frozen):
     """What the model reads."""
     parameters: dict[str, Any]
     """JSON Schema (2020-12) of the arguments; arguments that violate it get an error that the model sees."""
-    cases: tuple[Case, ...] = ()
+    cases: Many[Case] = ()
     """Tried in order; the first that applies answers."""
     default: Case = Case(error="no result for these arguments")
     """Answers where no case applies."""

@@ -11,7 +11,19 @@ from typing import Any
 import duckdb
 
 from agenteval.errors import UnknownNameError
-from agenteval.records import Boot, BootEnd, Divergence, Episode, Evidence, Grade, Run, RunEnd, TaskRecord, Turn
+from agenteval.records import (
+    Boot,
+    BootEnd,
+    Divergence,
+    Episode,
+    Evidence,
+    FaultCount,
+    Grade,
+    Run,
+    RunEnd,
+    TaskRecord,
+    Turn,
+)
 from agenteval.store import tables
 from agenteval.store.database import open_for_reading
 from agenteval.store.journal import recover_for_reading
@@ -72,6 +84,11 @@ class RunReader:
     def grades(self) -> list[Grade]:
         """All grades, by episode and check."""
         return self._records("grades", 'ORDER BY episode_id, "check"')
+
+    def faults(self) -> list[FaultCount]:
+        """Every declared fault of every episode that has ended, in the run's order."""
+        rows = self._rows("SELECT * FROM faults WHERE run_id = ? ORDER BY episode_id, fault")
+        return [tables.fault_count_from(row) for row in rows]
 
     def evidence(self) -> list[Evidence]:
         """All evidence, in the order in which it was found."""

@@ -20,6 +20,7 @@ from agenteval.records import (
     EpisodePlan,
     EpisodeStatus,
     Evidence,
+    FaultCount,
     Grade,
     Level,
     Run,
@@ -329,6 +330,11 @@ def turn_from(row: Row, calls: tuple[ToolCall, ...]) -> Turn:
 def grade_from(row: Row) -> Grade:
     """A row of `grades` as its record."""
     return Grade(**_only(Grade, row))
+
+
+def fault_count_from(row: Row) -> FaultCount:
+    """A row of the view `faults` as its record."""
+    return FaultCount(**_only(FaultCount, row))
 
 
 def evidence_from(row: Row) -> Evidence:

@@ -1,6 +1,6 @@
-"""A graph of one's own: LangGraph's prebuilt tool node and langchain-openai, recorded like agenteval's own.
+"""LangGraph's prebuilt ReAct agent on langchain-openai's ChatOpenAI, unchanged but for the client that it is given.
 
-PYTHONPATH=examples/react-agent agenteval run tasks/toolsuite --contract strict --agent react_agent:make_graph --limit 1
+PYTHONPATH=examples/react-agent agenteval run tasks/starter --contract strict --agent react_agent:make_graph --limit 1
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from langchain_openai import ChatOpenAI
-from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.prebuilt import ToolNode, tools_condition
+from langgraph.prebuilt import create_react_agent  # langchain.agents.create_agent takes the same arguments
 
 from agenteval.agent import EpisodeContext
 
@@ -24,15 +23,10 @@ def make_graph(context: EpisodeContext) -> Any:
         http_client=context.http_client,
         http_async_client=context.http_async_client,
         max_retries=0,
-    ).bind_tools(tools, tool_choice=context.settings.tool_choice)
-
-    def ask(state: MessagesState) -> dict[str, Any]:
-        return {"messages": [model.invoke(state["messages"])]}
-
-    graph = StateGraph(MessagesState)
-    graph.add_node("model", ask)
-    graph.add_node("tools", ToolNode(tools))
-    graph.add_edge(START, "model")
-    graph.add_conditional_edges("model", tools_condition)
-    graph.add_edge("tools", "model")
-    return graph.compile()
+    )
+    bound = model.bind_tools(
+        tools,
+        tool_choice=context.settings.tool_choice,
+        parallel_tool_calls=context.settings.parallel_tool_calls,
+    )
+    return create_react_agent(bound, tools)
