@@ -36,6 +36,7 @@ ModelT = TypeVar("ModelT", bound=pydantic.BaseModel)
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+_NUMBER_STARTS = frozenset("+-.0123456789")
 _QUOTED = re.compile(r"[\w.-]+")
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -75,18 +76,21 @@ Many = Annotated[tuple[ItemT, ...], pydantic.Strict(False)]
 
 @dataclass(slots=True)
 class Document:
-    """One YAML file as plain data, with the line of every key."""
+    """One file as plain data, and where in it each value stands."""
 
     path: Path
     data: Any = None
-    lines: dict[KeyPath, int] = field(default_factory=dict)
+    root: yaml.Node | None = None
+    """The file as parsed; None where it is no YAML."""
     problems: list[Problem] = field(default_factory=list)
+
+    def holds(self, key: KeyPath) -> bool:
+        """Whether there is a value at `key`."""
+        return self.root is not None and len(_lines_down(self.root, key)) == len(key) + 1
 
     def line(self, key: KeyPath) -> int | None:
         """1-based line of the value at `key`, or of the nearest value that encloses it."""
-        while key and key not in self.lines:
-            key = key[:-1]
-        return self.lines.get(key)
+        return None if self.root is None else _lines_down(self.root, key)[-1]
 
     def problem(self, key: KeyPath, message: str) -> Problem:
         """A problem at `key` of this file."""
@@ -105,8 +109,8 @@ def read_yaml(path: Path) -> Document:
         document.problems.append(document.problem((), f"cannot be read as text: {error}"))
         return document
     try:
-        node = yaml.compose(text, Loader=_Composer)
-        document.data = None if node is None else _Builder(document).build(node, (), 0)
+        document.root = yaml.compose(text, Loader=_Composer)
+        document.data = None if document.root is None else _Builder(document).build(document.root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = None if mark is None else mark.line + 1
@@ -186,78 +190,103 @@ class _Builder:
     def __init__(self, document: Document) -> None:
         self._document = document
         self._count = 0
+        self._key: list[str | int] = []
+        """Where the node that is being built stands."""
 
-    def build(self, node: yaml.Node, key: KeyPath, depth: int) -> Any:
+    def build(self, node: yaml.Node) -> Any:
         self._count += 1
         if self._count > MAX_NODES:
             raise _TooLargeError(f"more than {MAX_NODES:,} values; are aliases (*name) nested?")
-        if depth > MAX_DEPTH:
+        if len(self._key) > MAX_DEPTH:
             raise _TooLargeError(f"nested deeper than {MAX_DEPTH} levels")
-        self._document.lines.setdefault(key, node.start_mark.line + 1)
         if node.tag != _NO_TAG:
             tag = node.tag.replace("tag:yaml.org,2002:", "!!")
-            self._report(key, f"the tag {tag} is not allowed; write the value without it, or in quotes for a text")
+            self._report(f"the tag {tag} is not allowed; write the value without it, or in quotes for a text")
         if isinstance(node, yaml.ScalarNode):
-            return self._scalar(node, key)
+            return self._scalar(node)
         if isinstance(node, yaml.SequenceNode):
-            return [self.build(item, (*key, index), depth + 1) for index, item in enumerate(node.value)]
+            return [self._below(index, item) for index, item in enumerate(node.value)]
         assert isinstance(node, yaml.MappingNode)
-        return self._mapping(node, key, depth)
+        return self._mapping(node)
 
-    def _mapping(self, node: yaml.MappingNode, key: KeyPath, depth: int) -> dict[str, Any]:
+    def _below(self, part: str | int, node: yaml.Node) -> Any:
+        self._key.append(part)
+        value = self.build(node)
+        self._key.pop()
+        return value
+
+    def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
         mapping: dict[str, Any] = {}
         for name_node, value_node in node.value:
             if not isinstance(name_node, yaml.ScalarNode):
-                self._report(key, "a key must be a plain text")
+                self._report("a key must be a plain text")
                 continue
-            name = self._text(name_node, key)
+            name = self._text(name_node)
             if name == "<<" and not name_node.style:
-                self._report(key, "merge keys (<<) are not read; write the fields out")
-                continue
-            if name in mapping:
-                first = self._document.lines[(*key, name)]
+                self._report("merge keys (<<) are not read; write the fields out")
+            elif name in mapping:
+                first = self._document.line((*self._key, name))
                 self._document.problems.append(
                     Problem(
                         path=self._document.path,
                         line=name_node.start_mark.line + 1,
-                        key=key_text((*key, name)),
+                        key=key_text((*self._key, name)),
                         message=f"the key {name!r} stands twice; first on line {first}",
                     )
                 )
-                continue
-            self._document.lines[(*key, name)] = name_node.start_mark.line + 1
-            mapping[name] = self.build(value_node, (*key, name), depth + 1)
+            else:
+                mapping[name] = self._below(name, value_node)
         return mapping
 
-    def _scalar(self, node: yaml.ScalarNode, key: KeyPath) -> Any:
-        text = self._text(node, key)
+    def _scalar(self, node: yaml.ScalarNode) -> Any:
+        text = self._text(node)
         # A plain scalar has no style, or an empty one from the parser in C.
         if node.style:
             return text
         if text in _WORDS:
             return _WORDS[text]
+        if text[0] not in _NUMBER_STARTS:
+            return text
         if _INTEGER.match(text):
-            return self._number(int(text) if len(text) <= MAX_INTEGER_CHARACTERS else math.inf, text, key)
+            return self._number(int(text) if len(text) <= MAX_INTEGER_CHARACTERS else math.inf, text)
         if _FLOAT.match(text):
-            return self._number(float(text), text, key)
+            return self._number(float(text), text)
         return text
 
-    def _text(self, node: yaml.ScalarNode, key: KeyPath) -> str:
+    def _text(self, node: yaml.ScalarNode) -> str:
         text: str = node.value
         try:
             text.encode()
         except UnicodeEncodeError:
-            self._report(key, f"{text!r} holds half a character (a lone surrogate), which no file can store")
+            self._report(f"{text!r} holds half a character (a lone surrogate), which no file can store")
             return ""
         return text
 
-    def _number(self, value: float, text: str, key: KeyPath) -> float:
+    def _number(self, value: float, text: str) -> float:
         if value in (math.inf, -math.inf):
-            self._report(key, f"{text[:40]} is too large for a number; put it in quotes for a text")
+            self._report(f"{text[:40]} is too large for a number; put it in quotes for a text")
         return value
 
-    def _report(self, key: KeyPath, message: str) -> None:
-        self._document.problems.append(self._document.problem(key, message))
+    def _report(self, message: str) -> None:
+        self._document.problems.append(self._document.problem(tuple(self._key), message))
+
+
+def _lines_down(node: yaml.Node, key: KeyPath) -> list[int]:
+    """1-based lines of a node and of what stands below it along a key path, as far as there is something."""
+    lines = [node.start_mark.line + 1]
+    for part in key:
+        if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+            lines.append(node.start_mark.line + 1)
+        elif isinstance(node, yaml.MappingNode):
+            pair = next((pair for pair in node.value if pair[0].value == part), None)
+            if pair is None:
+                break
+            node = pair[1]
+            lines.append(pair[0].start_mark.line + 1)
+        else:
+            break
+    return lines
 
 
 def _has_deeper(key: KeyPath, others: Iterable[KeyPath]) -> bool:

@@ -23,6 +23,7 @@ from agenteval.records import (
     Run,
     RunEnd,
     StopReason,
+    TaskRecord,
     ToolCall,
     Turn,
     TurnKind,
@@ -83,6 +84,18 @@ def run_ends(run_id: str) -> st.SearchStrategy[RunEnd]:
         status=st.sampled_from(["finished", "stopped", "failed"]),
         verdict=maybe(st.sampled_from(Verdict)),
         message=maybe(TEXT),
+    )
+
+
+def task_records(run_id: str) -> st.SearchStrategy[TaskRecord]:
+    """Task variants of a run."""
+    return st.builds(
+        TaskRecord,
+        run_id=st.just(run_id),
+        task=TEXT,
+        variant=TEXT,
+        tags=st.lists(TEXT, max_size=3).map(tuple),
+        definition=OBJECTS,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,7 +32,12 @@ class _Report:
 
 def check(arguments: argparse.Namespace) -> int:
     """Look at every path; the exit status is 2 where one has a problem, and 0 where there are warnings at most."""
-    reports = [_check(path) for path in _targets(arguments.paths)]
+    # Collecting garbage among values that all stay would take a third of the time.
+    gc.disable()
+    try:
+        reports = [_check(path) for path in _targets(arguments.paths)]
+    finally:
+        gc.enable()
     emit(json.dumps([_as_json(report) for report in reports], indent=2) if arguments.json else _as_text(reports))
     return 2 if any(report.problems for report in reports) else 0
 

@@ -35,7 +35,7 @@ class _Merged(Document):
     chain: list[Document] = field(default_factory=list)
 
     def problem(self, key: KeyPath, message: str) -> Problem:
-        nearest_file = next((document for document in self.chain if key in document.lines), self.chain[0])
+        nearest_file = next((document for document in self.chain if document.holds(key)), self.chain[0])
         return nearest_file.problem(key, message)
 
 

@@ -21,6 +21,8 @@ _MACRO_VARIABLE = re.compile(_MACRO.pattern + r"\s*(\w+)\s*,")
 
 def in_order(source: str) -> str:
     """The expression with the function around what each macro walks over: the binding's own order is random."""
+    if not _MACRO.search(source):
+        return source
     masked = _masked(source)
     inserts: dict[int, str] = {}
     for macro in _MACRO.finditer(masked):
@@ -34,7 +36,7 @@ def in_order(source: str) -> str:
 
 def bound_names(source: str) -> frozenset[str]:
     """Names that the macros of an expression bind."""
-    return frozenset(_MACRO_VARIABLE.findall(_masked(source)))
+    return frozenset(_MACRO_VARIABLE.findall(_masked(source))) if _MACRO.search(source) else frozenset()
 
 
 def _masked(source: str) -> str:

@@ -42,9 +42,9 @@ class Scope:
                 lacks.
         """
         expression = compile_expression(source)
-        self._bind(expression)
         self._steps, self._deadline, self._problem = 0, time.monotonic() + EVALUATION_TIMEOUT_S, None
         try:
+            self._bind(expression)
             value = expression.program.execute(self._context)
         # The CEL binding raises whichever built-in class fits the failure, with no base class of its own.
         except (

@@ -71,11 +71,15 @@ def problems(template: Any, known: Iterable[str]) -> list[str]:
 
 def texts(value: Any) -> Iterator[str]:
     """Every text of a JSON value at any depth, keys excepted."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list | tuple):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from texts(item)
+    left = [value]
+    while left:
+        item = left.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            left += reversed(item.values())
+        elif isinstance(item, list | tuple):
+            left += reversed(item)
 
 
 def has_template(value: Any) -> bool:

@@ -97,7 +97,7 @@ def _without_prefix(grade: Grade) -> str:
 def _why_unfailable(check: Check, variant: TaskVariant) -> str | None:
     match check:
         case WorldCheck():
-            return _why_world_unfailable(check, variant)
+            return _why_settled(check, variant, value=True)
         case TurnsCheck() if check.at_most >= variant.settings.max_turns:
             return f"an episode has at most {variant.settings.max_turns} turns anyway"
         case TokensCheck() if check.at_most >= variant.settings.max_turns * variant.settings.max_tokens:
@@ -108,25 +108,18 @@ def _why_unfailable(check: Check, variant: TaskVariant) -> str | None:
     return None
 
 
-def _why_world_unfailable(check: WorldCheck, variant: TaskVariant) -> str | None:
-    reason = _why_world_is_settled(check, variant)
-    return reason if _holds_at_the_start(check, variant) is True else None
-
-
-def _why_world_is_settled(check: WorldCheck, variant: TaskVariant) -> str | None:
-    """Why a condition has at the end the value that it has at the start; None where it may change."""
+def _why_settled(check: WorldCheck, variant: TaskVariant, *, value: bool) -> str | None:
+    """Why a condition has this value at the end of every trajectory; None where it may not."""
     variables = expressions.compile_expression(check.that).variables
     if not variables & {"world", "answer"}:
-        return "it reads neither world nor answer"
-    if "answer" in variables or any(map(can_change_world, variant.tools)):
+        reason = "it reads neither world nor answer"
+    elif "answer" in variables or any(map(can_change_world, variant.tools)):
         return None
-    return "no tool of the task changes the world"
-
-
-def _holds_at_the_start(check: WorldCheck, variant: TaskVariant) -> bool | None:
+    else:
+        reason = "no tool of the task changes the world"
     names = {"world": variant.world, "start": variant.world, "answer": "", "vars": variant.vars}
     try:
-        return expressions.evaluate_condition(check.that, names)
+        return reason if expressions.evaluate_condition(check.that, names) is value else None
     except ExpressionError:
         return None
 
@@ -134,8 +127,8 @@ def _holds_at_the_start(check: WorldCheck, variant: TaskVariant) -> bool | None:
 def _why_unpassable(check: Check, variant: TaskVariant) -> str | None:
     tools = {tool.name: tool for tool in variant.tools}
     match check:
-        case WorldCheck() if _holds_at_the_start(check, variant) is False:
-            return _why_world_is_settled(check, variant)
+        case WorldCheck():
+            return _why_settled(check, variant, value=False)
         case CalledCheck() if check.at_least >= 1:
             tool = tools[check.tool]
             if not can_succeed(tool):

@@ -36,12 +36,11 @@ def tool_warnings(tool: ToolMock) -> Iterator[tuple[KeyPath, str]]:
 
 def world_warnings(tool: ToolMock, users: Sequence[TaskVariant]) -> Iterator[tuple[KeyPath, str]]:
     """What a mock reads of the world that no world of the tasks that use it ever has."""
-    if not users or any(mock.functions for variant in users for mock in variant.tools):
+    mocks = {mock.name: mock for variant in users for mock in variant.tools}
+    if not users or any(mock.functions for mock in mocks.values()):
         return
-    known: set[str] = set()
-    for variant in users:
-        known |= variant.world.keys()
-        known |= {field for mock in variant.tools for field in _fields_made(mock)}
+    known = {field for mock in mocks.values() for field in _fields_made(mock)}
+    known = known.union(*(variant.world for variant in users))
     for key, source in _expressions(tool):
         for name, field in sorted(fields_read(source)):
             if name == "world" and field not in known:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import jsonschema
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from agenteval.digest import canonical_json
+from agenteval.digest import canonical_json, digest_json
 from agenteval.loading import Frozen, Many
 from agenteval.spec.functions import FunctionName
 from agenteval.spec.templates import CALL_NAMES, NAME_PATTERN, Seconds, check_condition, check_template
@@ -127,7 +127,12 @@ class ToolMock(Frozen):
         """The parameters as canonical JSON."""
         return canonical_json(self.parameters)
 
-    @property
+    @functools.cached_property
+    def digest(self) -> str:
+        """Hash of all that the tool is, its functions' code excepted."""
+        return digest_json(self.model_dump(mode="json"))
+
+    @functools.cached_property
     def functions(self) -> tuple[str, ...]:
         """The functions that its cases name."""
         return tuple(case.function for case in (*self.cases, self.default) if case.function is not None)

@@ -69,11 +69,8 @@ def test_calls_of_one_turn_run_in_order_although_the_tool_node_uses_threads(stag
 
 def test_the_finish_tool_ends_the_prebuilt_agent(stage: StageBuilder) -> None:
     episode = stage([LOOK, FINISH, LOOK])
-    over = run_react(episode)
-    assert isinstance(over, EpisodeOverError)
-    assert over is episode.recorder.failure
-    assert over.stop_reason is StopReason.FINISH_TOOL
-    assert episode.toolbox.answer == "42"
+    assert run_react(episode) == AgentResult(answer="42", stop_reason=StopReason.FINISH_TOOL)
+    assert episode.recorder.failure is None
     assert len(episode.server.requests) == 2
 
 

@@ -91,7 +91,7 @@ def test_variables_are_put_into_prompt_world_and_checks(tmp_path: Path) -> None:
             "checks": [
                 {"kind": "answer", "contains": ["${vars.what}"], "pattern": "^${vars.what}$"},
                 {"kind": "called", "tool": "look", "arguments": {"n": "${vars.n}"}},
-                {"kind": "world", "that": "world.wanted == ${vars.n} && '${vars.what}' in world.rest"},
+                {"kind": "world", "that": "world.wanted == vars.n && vars.what in world.rest"},
             ],
             "variants": {"few": {"n": 2, "what": "cup"}, "many": {"n": 40, "what": "mug"}},
         },
@@ -105,7 +105,7 @@ def test_variables_are_put_into_prompt_world_and_checks(tmp_path: Path) -> None:
     assert isinstance(world, WorldCheck)
     assert (answer.contains, answer.pattern) == (("mug",), "^mug$")
     assert called.arguments == {"n": 40}
-    assert world.that == "world.wanted == 40 && 'mug' in world.rest"
+    assert world.that == "world.wanted == vars.n && vars.what in world.rest"
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_variables_are_put_into_prompt_world_and_checks(tmp_path: Path) -> None:
         pytest.param(
             {"task": {"prompt": "${vars.a}", "variants": {"v": {"b": 1}}}},
             "tasks[0]",
-            "a variant cannot be put in: 'vars.a' failed: KeyError: 'a'",
+            "the variant 'v' cannot be put in: 'vars.a' failed: there is no key 'a'",
             id="unknown-variable",
         ),
         pytest.param(
@@ -148,8 +148,8 @@ def test_variables_are_put_into_prompt_world_and_checks(tmp_path: Path) -> None:
                     "variants": {"v": {"n": 5}},
                 }
             },
-            "tasks[0].checks",
-            "a check is wrong with a variant's values put in: contains.0: Input should be a valid string, not 5",
+            "tasks[0]",
+            "a check or fault is wrong with a variant's values put in: contains.0: Input should be a valid string, not 5",
             id="variable-of-the-wrong-type",
         ),
         pytest.param(
@@ -162,19 +162,20 @@ def test_variables_are_put_into_prompt_world_and_checks(tmp_path: Path) -> None:
             {"task": {"checks": [{"kind": "answer", "contans": ["x"]}]}},
             "tasks[0].checks[0].contans",
             "unknown key 'contans'. Did you mean 'contains'? "
-            "Known: contains, kind, number, pattern, tolerance, weight.",
+            "Known: contains, excludes, kind, number, one_of, pattern, tolerance, unit, weight.",
             id="unknown-key-of-a-check",
         ),
         pytest.param(
             {"task": {"checks": [{"kind": "anser"}]}},
             "tasks[0].checks[0]",
-            "'anser' is not one of 'answer', 'world', 'called', 'not_called', 'order', 'turns'. Did you mean 'answer'?",
+            "'anser' is not one of 'answer', 'world', 'called', 'not_called', 'order', 'together', 'turns', 'tokens', "
+            "'function'. Did you mean 'answer'?",
             id="unknown-kind-of-check",
         ),
         pytest.param(
             {"task": {"checks": [{"kind": "answer"}]}},
             "tasks[0].checks[0]",
-            "an answer check needs contains, pattern or number; without one it cannot fail",
+            "an answer check needs contains, excludes, pattern, number or one_of",
             id="check-that-cannot-fail",
         ),
         pytest.param(
@@ -191,7 +192,12 @@ def test_variables_are_put_into_prompt_world_and_checks(tmp_path: Path) -> None:
         ),
         pytest.param({"tool": {"default": {"returns": 1, "error": "x"}}}, "tools[0].default", None, id="two-answers"),
         pytest.param({"task": {"checks": []}}, "tasks[0].checks", None, id="no-check"),
-        pytest.param({"task": {"tools": []}}, "tasks[0].tools", None, id="no-tool"),
+        pytest.param(
+            {"task": {"tools": []}},
+            "tasks[0]",
+            "the task has no tools, and the suite no default ones",
+            id="no-tool",
+        ),
         pytest.param({"task": {"name": "a/b"}}, "tasks[0].name", None, id="name"),
         pytest.param(
             {"task": {"checks": [{"kind": "world", "that": "1 +"}]}},
@@ -234,7 +240,8 @@ def test_variables_are_put_into_prompt_world_and_checks(tmp_path: Path) -> None:
         pytest.param(
             {"tool": {"cases": [{"retrns": 1}]}},
             "tools[0].cases[0].retrns",
-            "unknown key 'retrns'. Did you mean 'returns'? Known: effects, error, match, returns, when.",
+            "unknown key 'retrns'. Did you mean 'returns'? "
+            "Known: effects, error, function, latency_s, match, returns, when.",
             id="unknown-key-of-a-case",
         ),
         pytest.param(
@@ -245,8 +252,8 @@ def test_variables_are_put_into_prompt_world_and_checks(tmp_path: Path) -> None:
         ),
         pytest.param(
             {"tool": {"default": {"effects": [{"op": "move", "path": "/x"}]}}},
-            "tools[0].default.effects[0].op",
-            None,
+            "tools[0].default.effects[0]",
+            "move needs from",
             id="operation",
         ),
     ],
@@ -305,7 +312,9 @@ def test_a_pattern_that_matches_no_file_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pattern", ["../*.yaml", "/etc/*.yaml", "", "a**b/*.yaml", "x/../../*.yaml"])
 def test_a_pattern_stays_below_the_folder(tmp_path: Path, pattern: str) -> None:
-    ((name, key, message),) = problems_of(write(tmp_path, {**HEAD, "files": [pattern]}, a={"tasks": [TASK]}))
+    ((name, key, message),) = problems_of(
+        write(tmp_path, {**HEAD, "files": [pattern]}, a={"tools": [TOOL], "tasks": [TASK]})
+    )
     assert (name, key) == ("suite.yaml", "files")
     assert message.startswith(f"{pattern!r} is no pattern of files below the suite's folder")
 

@@ -40,6 +40,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_record_reads_back_equal(shared: Path, data: st.DataObject) -> None:
     run_id = f"run-{next(_numbers)}"
     run = data.draw(strategies.runs(run_id))
+    tasks = data.draw(st.lists(strategies.task_records(run_id), max_size=3, unique_by=lambda task: (task.task, task.variant)))
     boot, boot_end = data.draw(strategies.boots(run_id)), data.draw(strategies.boot_ends(run_id))
     episodes = [data.draw(strategies.episodes(run_id, place)) for place in range(2)]
     ids = [episode.plan.episode_id for episode in episodes]
@@ -49,11 +50,12 @@ def test_every_record_reads_back_equal(shared: Path, data: st.DataObject) -> Non
     divergences = data.draw(st.lists(strategies.divergences(run_id), max_size=1))
     end = data.draw(strategies.run_ends(run_id))
     with RunWriter(shared, run) as writer:
-        records: list[Record] = [boot, *turns[ids[0]], *episodes, *grades, *evidence, *divergences, boot_end, end]
+        records: list[Record] = [*tasks, boot, *turns[ids[0]], *episodes, *grades, *evidence, *divergences, boot_end, end]
         for record in records:
             writer.append(record)
     reader = RunReader(path=shared, run_id=run_id)
     assert reader.run() == (run, end)
+    assert reader.tasks() == tasks
     assert reader.boots() == [(boot, boot_end)]
     assert reader.episodes() == episodes
     assert reader.grades() == grades
@@ -145,6 +147,7 @@ def test_every_kind_of_line_reaches_a_table(kind: str) -> None:
     strategy = {
         "Run": strategies.runs("r"),
         "RunEnd": strategies.run_ends("r"),
+        "TaskRecord": strategies.task_records("r"),
         "Boot": strategies.boots("r"),
         "BootEnd": strategies.boot_ends("r"),
         "Episode": strategies.episodes("r"),
@@ -168,6 +171,7 @@ def test_every_column_that_is_written_exists() -> None:
     sql = " ".join(migration.sql for migration in MIGRATIONS)
     for table in TABLES.values():
         body = sql.split(f"CREATE TABLE {table.name} (")[1].split(");")[0]
+        body += "".join(part.split(";")[0] for part in sql.split(f"ALTER TABLE {table.name} ADD COLUMN")[1:])
         assert all(f" {column} " in body or f'"{column}" ' in body for column in table.columns), table.name
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import jsonpatch
@@ -11,34 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval.spec import ToolMock
-from agenteval.tools import (
-    MAX_ARGUMENT_CHARACTERS,
-    MAX_ARGUMENT_DEPTH,
-    State,
-    call_tool,
-    openai_schema,
-    parse_arguments,
-    world_patch,
-)
+from agenteval.tools import State, call_tool, openai_schema, parse_arguments, world_patch
+from agenteval.tools.arguments import MAX_ARGUMENT_CHARACTERS, MAX_ARGUMENT_DEPTH
 
-CLOCK = "2026-01-15T09:00:00Z"
-OBJECT: dict[str, Any] = {"type": "object"}
+from .conftest import CLOCK, OBJECT, kit, play, start, tool
 
-
-def tool(name: str, parameters: dict[str, Any] | None = None, **fields: Any) -> ToolMock:
-    """A tool as its file would declare it."""
-    fields = {"name": name, "description": "", "parameters": parameters or OBJECT, **fields}
-    return ToolMock.model_validate_json(json.dumps(fields))
-
-
-def start(world: dict[str, Any] | None = None) -> State:
-    return State(world=world or {}, clock=CLOCK)
-
-
-MOCKS = {
-    mock.name: mock
-    for mock in (
+KIT = kit(
+    *(
         tool("echo", default={"returns": "${args}"}),
         tool(
             "take",
@@ -81,7 +61,7 @@ MOCKS = {
         tool("put", default={"effects": [{"op": "add", "path": "/items/${args.name}", "value": True}]}),
         tool("silent"),
     )
-}
+)
 WORLD = {"stock": {"mug": 5, "a/b": 1}, "log": [], "items": {}}
 
 JSON = st.recursive(
@@ -96,33 +76,29 @@ ARGUMENTS = (
     | JSON.map(json.dumps)
     | st.text(max_size=40)
 )
-CALLS = st.lists(st.tuples(st.sampled_from([*MOCKS, "unknown"]), ARGUMENTS), max_size=5)
+CALLS = st.lists(st.tuples(st.sampled_from([*KIT.mocks, "unknown"]), ARGUMENTS), max_size=5)
 
 
-def play(calls: list[tuple[str, str]]) -> list[tuple[str, str | None, str]]:
-    state, seen = start(WORLD), []
-    for name, arguments in calls:
-        outcome = call_tool(MOCKS, name, arguments, state)
-        state = outcome.state
-        seen.append((outcome.result, outcome.error, state.digest()))
-    return seen
+def seen(calls: list[tuple[str, str]]) -> list[tuple[str, str | None, str]]:
+    """Result, error and state after each call."""
+    return [(outcome.result, outcome.error, outcome.state.digest()) for outcome in play(KIT, start(WORLD), *calls)]
 
 
 @given(CALLS)
 def test_equal_states_and_calls_give_equal_bytes(calls: list[tuple[str, str]]) -> None:
-    assert play(calls) == play(calls)
+    assert seen(calls) == seen(calls)
 
 
 @given(CALLS)
 def test_a_call_never_changes_the_state_that_it_was_given(calls: list[tuple[str, str]]) -> None:
     before = json.dumps(WORLD)
-    play(calls)
+    seen(calls)
     assert json.dumps(WORLD) == before
 
 
 @given(CALLS)
 def test_whatever_the_model_writes_the_result_is_text_that_can_be_sent(calls: list[tuple[str, str]]) -> None:
-    for result, error, _ in play(calls):
+    for result, error, _ in seen(calls):
         result.encode("utf-8")
         if error is not None:
             assert set(json.loads(result)) == {"error"}
@@ -132,7 +108,7 @@ def test_whatever_the_model_writes_the_result_is_text_that_can_be_sent(calls: li
 def test_the_world_patch_leads_from_the_world_before_to_the_world_after(calls: list[tuple[str, str]]) -> None:
     state = start(WORLD)
     for name, arguments in calls:
-        after = call_tool(MOCKS, name, arguments, state).state
+        after = call_tool(KIT, name, arguments, state).state
         assert jsonpatch.JsonPatch(world_patch(state, after)).apply(state.world) == after.world
         state = after
 
@@ -170,13 +146,13 @@ def test_equal_worlds_have_no_patch() -> None:
         pytest.param(
             "nope",
             "{}",
-            f"""{{"error":"there is no tool 'nope'; the tools are: {", ".join(MOCKS)}"}}""",
+            f"""{{"error":"there is no tool 'nope'; the tools are: {", ".join(KIT.mocks)}"}}""",
             id="unknown-tool",
         ),
         pytest.param(
             "t\u00e9l\ud800",
             "{}",
-            rf"""{{"error":"there is no tool 't\\xe9l\\ud800'; the tools are: {", ".join(MOCKS)}"}}""",
+            rf"""{{"error":"there is no tool 't\\xe9l\\ud800'; the tools are: {", ".join(KIT.mocks)}"}}""",
             id="name-in-ascii-whatever-python-thinks-printable",
         ),
         pytest.param(
@@ -200,7 +176,7 @@ def test_equal_worlds_have_no_patch() -> None:
     ],
 )
 def test_the_model_reads_exactly_this(name: str, arguments: str, result: str) -> None:
-    assert call_tool(MOCKS, name, arguments, start(WORLD)).result == result
+    assert call_tool(KIT, name, arguments, start(WORLD)).result == result
 
 
 @pytest.mark.parametrize(
@@ -215,7 +191,7 @@ def test_the_model_reads_exactly_this(name: str, arguments: str, result: str) ->
 def test_a_violated_schema_is_told_in_words_of_our_own(schema: Any, argument: str, complaint: str) -> None:
     """The validator's own words change with its version."""
     mock = tool("t", {"type": "object", "properties": {"x": schema}})
-    outcome = call_tool({"t": mock}, "t", f'{{"x":{argument}}}', start())
+    outcome = call_tool(kit(mock), "t", f'{{"x":{argument}}}', start())
     assert outcome.error == f"wrong arguments for 't' at 'x': {complaint}"
 
 
@@ -279,34 +255,34 @@ def test_a_number_keeps_its_value(number: float) -> None:
 
 
 def test_effects_change_the_world_that_the_next_call_sees() -> None:
-    first = call_tool(MOCKS, "take", '{"item":"mug","count":2}', start(WORLD))
-    second = call_tool(MOCKS, "take", '{"item":"mug","count":3}', first.state)
+    first = call_tool(KIT, "take", '{"item":"mug","count":2}', start(WORLD))
+    second = call_tool(KIT, "take", '{"item":"mug","count":3}', first.state)
     assert (second.result, second.state.world["stock"]["mug"]) == ('{"left":0}', 0)
     assert second.state.world["log"] == ["mug", "mug"]
 
 
 def test_a_failing_effect_undoes_those_before_it() -> None:
-    outcome = call_tool(MOCKS, "half_done", "{}", start(WORLD))
+    outcome = call_tool(KIT, "half_done", "{}", start(WORLD))
     assert outcome.error is not None
     assert outcome.state.world == WORLD
 
 
 def test_a_declared_error_leaves_the_world_as_it_is() -> None:
     before = start(WORLD)
-    assert call_tool(MOCKS, "take", '{"item":"mug","count":6}', before).state.world is before.world
+    assert call_tool(KIT, "take", '{"item":"mug","count":6}', before).state.world is before.world
 
 
 def test_the_error_says_more_than_the_result_where_the_mock_is_at_fault() -> None:
-    outcome = call_tool(MOCKS, "broken", "{}", start(WORLD))
+    outcome = call_tool(KIT, "broken", "{}", start(WORLD))
     assert outcome.error is not None
     assert "world.absent" in outcome.error
     assert "world.absent" not in outcome.result
 
 
-def test_a_fault_fires_on_the_calls_it_names_and_refused_calls_count() -> None:
+def test_a_case_sees_which_call_of_its_tool_it_answers_and_refused_ones_count() -> None:
     state, results = start(WORLD), []
     for arguments in ("{}", "not json", "{}", "{}"):
-        outcome = call_tool(MOCKS, "flaky", arguments, state)
+        outcome = call_tool(KIT, "flaky", arguments, state)
         state = outcome.state
         results.append(outcome.error)
     assert [error and error[:9] for error in results] == ["try again", "the argum", None, None]
@@ -315,7 +291,7 @@ def test_a_fault_fires_on_the_calls_it_names_and_refused_calls_count() -> None:
 
 @given(st.text(st.characters(codec="utf-8"), max_size=8))
 def test_an_argument_in_a_path_cannot_reach_another_place(name: str) -> None:
-    outcome = call_tool(MOCKS, "put", json.dumps({"name": name}), start(WORLD))
+    outcome = call_tool(KIT, "put", json.dumps({"name": name}), start(WORLD))
     assert outcome.state.world == {**WORLD, "items": {name: True}}
 
 
@@ -331,12 +307,12 @@ def test_an_argument_in_a_path_cannot_reach_another_place(name: str) -> None:
 )
 def test_match_compares_json_values(wanted: Any, given_value: str, applies: bool) -> None:
     mock = tool("t", cases=[{"match": {"x": wanted}, "returns": "yes"}], default={"returns": "no"})
-    assert call_tool({"t": mock}, "t", f'{{"x":{given_value}}}', start()).result == ("yes" if applies else "no")
+    assert call_tool(kit(mock), "t", f'{{"x":{given_value}}}', start()).result == ("yes" if applies else "no")
 
 
 def test_match_needs_the_argument_to_be_there() -> None:
     mock = tool("t", cases=[{"match": {"x": None}, "returns": "yes"}], default={"returns": "no"})
-    assert call_tool({"t": mock}, "t", "{}", start()).result == "no"
+    assert call_tool(kit(mock), "t", "{}", start()).result == "no"
 
 
 @pytest.mark.parametrize(
@@ -344,8 +320,8 @@ def test_match_needs_the_argument_to_be_there() -> None:
     [
         pytest.param(start({"x": 1, "y": 2}), start({"y": 2, "x": 1}), True, id="key-order"),
         pytest.param(start({"x": 1}), start({"x": 2}), False, id="world"),
-        pytest.param(start(), State(world={}, clock="2026-01-15T09:00:01Z"), False, id="clock"),
-        pytest.param(start(), State(world={}, clock=CLOCK, calls={"t": 1}), False, id="calls"),
+        pytest.param(start(), start(clock="2026-01-15T09:00:01Z"), False, id="clock"),
+        pytest.param(start(), replace(start(), calls={"t": 1}), False, id="calls"),
     ],
 )
 def test_the_state_digest_covers_all_that_an_answer_depends_on(a: State, b: State, equal: bool) -> None:

@@ -171,8 +171,8 @@ def test_what_a_value_holds_is_never_evaluated() -> None:
 
 @pytest.mark.parametrize("template", ["${", "${x", "${'}", "a ${ {'b': 1 }", "${1 +}", "${}"])
 def test_problems_finds_what_cannot_be_parsed(template: str) -> None:
-    assert expressions.problems({"key": [template]})
-    assert expressions.problems("fine ${1}") == []
+    assert expressions.problems({"key": [template]}, ["x"])
+    assert expressions.problems("fine ${x}", ["x"]) == []
 
 
 @given(
