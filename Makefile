@@ -1,9 +1,10 @@
 # Two commands: `make run` shows the product on this machine, `make test` checks it.
 
-# What `make run` runs. A CPU takes a first few tasks (a few minutes); a GPU takes all.
-SUITE ?= tasks/toolsuite
+# What `make run` runs. A CPU takes the first tasks of a small suite (a few minutes); a GPU takes the whole tool suite.
+IS_CPU = $(filter cpu,$(shell cat .venv/engine 2>/dev/null))
+SUITE ?= $(if $(IS_CPU),tasks/starter,tasks/toolsuite)
 CONTRACT ?= strict
-ARGS ?= $(if $(filter cpu,$(shell cat .venv/engine 2>/dev/null)),--limit 3)
+ARGS ?= $(if $(IS_CPU),--limit 3)
 
 .PHONY: run _run test quick env clean
 .DEFAULT_GOAL := run

@@ -29,7 +29,7 @@ class Toolbox:
             recorder: Takes every call.
         """
         # The finish tool comes first: small models call a tool that stands last in their prompt far less often.
-        finish = () if finish_tool is None else (_finish_mock(finish_tool),)
+        finish = () if finish_tool is None else (finish_mock(finish_tool),)
         self._kit = tools.ToolKit.of(variant, *finish)
         self.mocks: Mapping[str, ToolMock] = self._kit.mocks
         self._recorder = recorder
@@ -96,7 +96,8 @@ class Toolbox:
             return outcome.result
 
 
-def _finish_mock(name: str) -> ToolMock:
+def finish_mock(name: str) -> ToolMock:
+    """The tool that ends an episode, under the name that the suite gives it."""
     return ToolMock(
         name=name,
         description="Give the final answer to the user. Call this as soon as you know it.",

@@ -46,6 +46,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     check.add_argument("--json", action="store_true", help="print JSON")
     check.set_defaults(command="check:check")
+    _add_authoring(commands, common)
     _add_contracts(commands.add_parser("contracts", help="list contracts, or show one", parents=[common]), common)
     _add_models(commands.add_parser("models", help="list, fetch or hash models", parents=[common]), common)
     runs = commands.add_parser("runs", help="list the runs of the database", parents=[common])
@@ -65,6 +66,36 @@ def build_parser() -> argparse.ArgumentParser:
     tui.add_argument("database", type=Path, metavar="DB", nargs="?", help="the database (default: as --db)")
     tui.set_defaults(command="tui:browse")
     return parser
+
+
+def _add_authoring(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], common: argparse.ArgumentParser
+) -> None:
+    """The commands for whoever writes a suite."""
+    play = commands.add_parser(
+        "play",
+        help="call a task's tools by hand",
+        parents=[common],
+        description="Call a task's tools by hand, and see its world and its checks change; lines may come from a file.",
+        epilog="Exit status: 0 every check passes, 1 one fails or there is no answer, 2 could not tell.",
+    )
+    play.add_argument("suite", type=Path, metavar="SUITE", help="folder with suite.yaml, such as tasks/toolsuite")
+    play.add_argument("task", metavar="TASK[/VARIANT]", help="whose tools (default variant: the first)")
+    play.add_argument("--clock", metavar="ISO", help="the episode's instant (default: the contract strict's)")
+    play.set_defaults(command="play:play")
+    new = commands.add_parser("new", help="write a small suite to start from", parents=[common])
+    things = new.add_subparsers(metavar="WHAT", required=True)
+    suite = things.add_parser("suite", help="two tasks with comments, ready to run", parents=[common])
+    suite.add_argument("folder", type=Path, metavar="DIR", help="absent or empty; its last part names the suite")
+    suite.set_defaults(command="new:new_suite")
+    schema = commands.add_parser(
+        "schema",
+        help="print JSON Schema for editors",
+        parents=[common],
+        description="Print the JSON Schema of what people write, so that an editor completes and checks it.",
+    )
+    schema.add_argument("what", choices=("suite", "file", "task", "tool", "contract"), help="file: of tools and tasks")
+    schema.set_defaults(command="schema:print_schema")
 
 
 def _common_options() -> argparse.ArgumentParser:

@@ -40,7 +40,7 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str | None]:
         return {}, f"the arguments are not JSON: {error}"
     if not isinstance(value, dict):
         return {}, "the arguments are not a JSON object"
-    if "\\u" in text and _LONE_SURROGATE.search(canonical_json(value)):
+    if _LONE_SURROGATE.search(text) or ("\\u" in text and _LONE_SURROGATE.search(canonical_json(value))):
         return {}, "the arguments hold half a character (a lone surrogate)"
     return value, None
 
@@ -72,6 +72,8 @@ def _complaint(error: jsonschema.ValidationError) -> str:
             return f"must be of type {json.dumps(wanted)}"
         case "enum":
             return f"must be one of {json.dumps(wanted)}"
+        case None:
+            return "is not allowed"
     return f"must satisfy {error.validator}: {json.dumps(wanted, sort_keys=True)}"
 
 

@@ -51,13 +51,11 @@ def call_tool(kit: ToolKit, name: str, arguments: str, state: State) -> Outcome:
     if mock is None:
         return _failure(counted, f"there is no tool {name!a}; the tools are: {', '.join(kit.mocks)}")
     parsed, complaint = parse_arguments(arguments)
-    if complaint is None:
-        complaint = argument_complaint(mock, parsed)
-    if complaint is not None:
-        return _failure(counted, complaint)
-    call = _Call(kit=kit, mock=mock, args=parsed, number=number, state=counted)
     try:
-        outcome = call.answer()
+        complaint = complaint or argument_complaint(mock, parsed)
+        if complaint is not None:
+            return _failure(counted, complaint)
+        outcome = _Call(kit=kit, mock=mock, args=parsed, number=number, state=counted).answer()
         if len(outcome.result) > MAX_STATE_CHARACTERS or _is_too_large(outcome.state.world, state.world):
             raise ExpressionError(f"the result or the world is longer than {MAX_STATE_CHARACTERS:,} characters")
         return outcome
@@ -203,8 +201,8 @@ def _broken(result: str) -> str:
     """A result that no JSON parser reads, and people still see what it was."""
     try:
         json.loads(result)
-    except ValueError:
-        return '{"result": "' + result
+    except (ValueError, RecursionError):
+        return '{"result": ' + json.dumps(result, ensure_ascii=False)[:-1]
     return result[:-1] if result[-1] in ']}"' else '{"result": ' + result
 
 

@@ -5,7 +5,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from agenteval.spec import ToolError
 
 
-def convert_units(args, world, clock):
+def convert_units(args, world, _clock):
     """A quantity in another unit; the world's `units` say each unit's quantity and its size in the base unit."""
     units = world["units"]
     for code in (args["from_unit"], args["to_unit"]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ from golden_files import check_golden
 from agenteval.audit import RunFacts, audit_run, run_verdict
 from agenteval.compare import compare
 from agenteval.digest import derive_seed
-from agenteval.records import Episode, EpisodeStatus, Grade, RunEnd, StopReason, Turn, Verdict
+from agenteval.records import Episode, EpisodeStatus, FaultCount, Grade, RunEnd, StopReason, Turn, Verdict
 from agenteval.report import RunSummary, exit_code, summary_json, summary_text
 
 Recorded = tuple[RunFacts, list[Turn]]
@@ -43,7 +44,25 @@ def summary(facts: RunFacts, turns: list[Turn]) -> RunSummary:
         grades=grades,
         divergences=facts.divergences,
         evidence=evidence,
+        faults=tuple(fault_counts(facts, turns)),
     )
+
+
+def fault_counts(facts: RunFacts, turns: list[Turn]) -> Iterator[FaultCount]:
+    """Every fault of the run's only task in every episode, as the view has them."""
+    (task,) = facts.tasks
+    for episode in facts.episodes:
+        calls = [call for turn in turns if turn.episode_id == episode.plan.episode_id for call in turn.tool_calls]
+        for place, fault in enumerate(task.definition["faults"]):
+            label = f"{fault['kind']}#{place}"
+            yield FaultCount(
+                episode_id=episode.plan.episode_id,
+                task=task.task,
+                variant=task.variant,
+                fault=label,
+                tool=fault["tool"],
+                fired=sum(call.fault == label for call in calls),
+            )
 
 
 def kept() -> RunSummary:
@@ -89,6 +108,19 @@ def outside() -> RunSummary:
     return summary(replace(facts, boots=boots, run=replace(facts.run, model_digest="unknown")), turns)
 
 
+def faulty() -> RunSummary:
+    """Two faults that both repeats met, and one that neither did."""
+    facts, turns = made.kept_run(made.contract())
+    faults = [{"kind": kind, "tool": "look"} for kind in ("error", "latency", "stale")]
+    met = [
+        replace(turn, tool_calls=(made.call(turn.turn, fault=("error#0", "latency#1")[turn.turn]),))
+        if turn.kind == "episode"
+        else turn
+        for turn in turns
+    ]
+    return summary(replace(facts, tasks=(made.task_record(faults=faults),)), met)
+
+
 def not_run() -> RunSummary:
     facts, turns = made.kept_run(made.contract())
     failed: Episode = replace(
@@ -103,7 +135,7 @@ def not_run() -> RunSummary:
 
 def stopped() -> RunSummary:
     end = RunEnd(run_id=made.RUN, ended_at=made.START, status="stopped", verdict=None, message="Run run-1 was stopped.")
-    return replace(kept(), end=end, evidence=(), episodes=(), passed={})
+    return replace(kept(), end=end, evidence=(), episodes=(), passed={}, faults=())
 
 
 def running() -> RunSummary:
@@ -124,6 +156,7 @@ RUNS = {
     "diverged": (diverged, 1),
     "breached": (breached, 1),
     "outside": (outside, 2),
+    "faulty": (faulty, 0),
     "not-run": (not_run, 2),
     "stopped": (stopped, 2),
     "running": (running, 2),

@@ -271,7 +271,9 @@ def test_an_unknown_name_is_told_with_the_nearest_word() -> None:
             "serial means concurrency 1, not 4; use mode invariant or free",
             id="serial-with-many",
         ),
-        pytest.param("cache: shared\n", 2, "cache", "must be a mapping of keys to values, not 'shared'", id="no-mapping"),
+        pytest.param(
+            "cache: shared\n", 2, "cache", "must be a mapping of keys to values, not 'shared'", id="no-mapping"
+        ),
         pytest.param(
             "engine: {version: newest}\n",
             2,
@@ -293,8 +295,12 @@ def test_an_unknown_name_is_told_with_the_nearest_word() -> None:
             "'noon' is no ISO 8601 instant such as 2026-01-15T09:00:00Z",
             id="clock",
         ),
-        pytest.param("sampling: {temperature: .nan}\n", 2, "sampling.temperature", "must be a number, not '.nan'", id="nan"),
-        pytest.param("sampling: {temperature: 3}\n", 2, "sampling.temperature", "must be 2.0 or less, not 3", id="bound"),
+        pytest.param(
+            "sampling: {temperature: .nan}\n", 2, "sampling.temperature", "must be a number, not '.nan'", id="nan"
+        ),
+        pytest.param(
+            "sampling: {temperature: 3}\n", 2, "sampling.temperature", "must be 2.0 or less, not 3", id="bound"
+        ),
         pytest.param("model: {digest: abc}\n", 2, "model.digest", "must match the pattern ", id="digest"),
         pytest.param("name: a b\n", 2, "name", "must match the pattern ", id="name"),
     ],

@@ -2,61 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
-import json
 from typing import Any
 
-import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval.grade import MAX_ANSWER_CHARACTERS, grade_episode, has_passed
-from agenteval.records import Episode, EpisodePlan, EpisodeStatus, Grade, StopReason, ToolCall
-from agenteval.spec import Check
+from agenteval.grade import MAX_ANSWER_CHARACTERS, Played, grade_episode, has_passed
+from agenteval.records import Grade
 
-CHECK: pydantic.TypeAdapter[Check] = pydantic.TypeAdapter(Check)
-
-
-def check(**fields: Any) -> Check:
-    """A check as its file would declare it."""
-    return CHECK.validate_json(json.dumps(fields))
-
-
-def episode(*, answer: str | None = "done", world: dict[str, Any] | None = None, turns: int = 1) -> Episode:
-    plan = EpisodePlan(run_id="run", position=3, task="t", variant="base", sample=0, repeat=0, seed=1, cache_salt=None)
-    return Episode(
-        plan=plan,
-        boot_id="boot",
-        status=EpisodeStatus.FINISHED,
-        stop_reason=StopReason.MAX_TURNS if answer is None else StopReason.FINISH_TOOL,
-        message=None,
-        answer=answer,
-        world=world or {},
-        turns=turns,
-        started_at=datetime.datetime(2026, 1, 15, tzinfo=datetime.UTC),
-        elapsed_s=1.0,
-    )
-
-
-def call(tool: str, arguments: str = "{}", error: str | None = None) -> ToolCall:
-    return ToolCall(
-        call=0,
-        call_id="id",
-        server_call_id="id",
-        tool=tool,
-        arguments=arguments,
-        result="",
-        error=error,
-        state_digest="",
-        world_patch=(),
-        is_repeatable=True,
-    )
-
-
-def judge(wanted: Check, made: Episode, *calls: ToolCall) -> Grade:
-    (grade,) = grade_episode([wanted], made, calls)
-    return grade
+from .conftest import call, check, episode, judge, variant
 
 
 @pytest.mark.parametrize(
@@ -161,7 +116,7 @@ def test_turns(turns: int, passed: bool) -> None:
 
 def test_a_grade_says_which_check_of_which_episode_it_is() -> None:
     checks = [check(kind="turns", at_most=3), check(kind="not_called", tool="x", weight=2.5)]
-    grades = grade_episode(checks, episode(), [])
+    grades = grade_episode(variant(*checks), Played(episode=episode(), calls=(), output_tokens=0))
     assert [(g.check, g.kind, g.weight, g.episode_id) for g in grades] == [
         (0, "turns", 1.0, "run/00003"),
         (1, "not_called", 2.5, "run/00003"),
@@ -171,7 +126,7 @@ def test_a_grade_says_which_check_of_which_episode_it_is() -> None:
 @pytest.mark.parametrize(
     ("wanted", "reason"),
     [
-        pytest.param({"kind": "answer", "number": 4}, "the answer 'five' has no number within 0.0 of 4.0", id="number"),
+        pytest.param({"kind": "answer", "number": 4}, "the answer 'five' has no number within 0 of 4", id="number"),
         pytest.param({"kind": "answer", "contains": ["x"]}, "the answer 'five' lacks 'x'", id="contains"),
         pytest.param({"kind": "world", "that": "world.n > 1"}, 'world.n > 1 is false in {"n":1}', id="world"),
         pytest.param({"kind": "turns", "at_most": 1}, "2 turns; wanted at most 1", id="turns"),

@@ -84,9 +84,7 @@ def boot_on(server: FakeVllm) -> Iterator[BootSession]:
 def setting_for(
     writer: RunWriter, factory: GraphFactory = build_graph, stop: StopSwitch | None = None
 ) -> EpisodeSetting:
-    return EpisodeSetting(
-        contract=made.contract(), factory=factory, writer=writer, stop=stop or StopSwitch()
-    )
+    return EpisodeSetting(contract=made.contract(), factory=factory, writer=writer, stop=stop or StopSwitch())
 
 
 def attempt(

@@ -149,7 +149,8 @@ def test_variables_are_put_into_prompt_world_and_checks(tmp_path: Path) -> None:
                 }
             },
             "tasks[0]",
-            "a check or fault is wrong with a variant's values put in: contains.0: Input should be a valid string, not 5",
+            "a check or fault is wrong with a variant's values put in: "
+            "contains.0: Input should be a valid string, not 5",
             id="variable-of-the-wrong-type",
         ),
         pytest.param(

@@ -40,7 +40,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_record_reads_back_equal(shared: Path, data: st.DataObject) -> None:
     run_id = f"run-{next(_numbers)}"
     run = data.draw(strategies.runs(run_id))
-    tasks = data.draw(st.lists(strategies.task_records(run_id), max_size=3, unique_by=lambda task: (task.task, task.variant)))
+    tasks = data.draw(
+        st.lists(strategies.task_records(run_id), max_size=3, unique_by=lambda task: (task.task, task.variant))
+    )
     boot, boot_end = data.draw(strategies.boots(run_id)), data.draw(strategies.boot_ends(run_id))
     episodes = [data.draw(strategies.episodes(run_id, place)) for place in range(2)]
     ids = [episode.plan.episode_id for episode in episodes]
@@ -50,7 +52,17 @@ def test_every_record_reads_back_equal(shared: Path, data: st.DataObject) -> Non
     divergences = data.draw(st.lists(strategies.divergences(run_id), max_size=1))
     end = data.draw(strategies.run_ends(run_id))
     with RunWriter(shared, run) as writer:
-        records: list[Record] = [*tasks, boot, *turns[ids[0]], *episodes, *grades, *evidence, *divergences, boot_end, end]
+        records: list[Record] = [
+            *tasks,
+            boot,
+            *turns[ids[0]],
+            *episodes,
+            *grades,
+            *evidence,
+            *divergences,
+            boot_end,
+            end,
+        ]
         for record in records:
             writer.append(record)
     reader = RunReader(path=shared, run_id=run_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pydantic
@@ -51,3 +51,8 @@ def play(tools: ToolKit, state: State, *calls: str | tuple[str, Any]) -> list[Ou
         outcomes.append(call_tool(tools, name, text, state))
         state = outcomes[-1].state
     return outcomes
+
+
+def function(call: Callable[..., Any], name: str = "f.py:f") -> SuiteFunction:
+    """A function as a suite would load it."""
+    return SuiteFunction(name=name, source_digest="sha256:0", call=call)

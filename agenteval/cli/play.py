@@ -1,0 +1,104 @@
+"""`agenteval play`: a task's tools by hand, at a prompt or from a file of lines."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import sys
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from agenteval.cli.common import emit
+from agenteval.contract import load_contract
+from agenteval.errors import InputError, UnknownNameError
+from agenteval.play import PlaySession
+from agenteval.spec import Suite, TaskVariant, load_suite
+from agenteval.words import nearest
+
+_PROMPT = "> "
+_WORD_ENDS = " \t\n;"
+
+
+def play(arguments: argparse.Namespace) -> int:
+    """Play one task variant; the exit status is what its checks come to."""
+    clock = _instant(arguments.clock or load_contract("strict").contract.tools.clock)
+    session = PlaySession(_find_variant(load_suite(arguments.suite), arguments.task), clock=clock)
+    emit(session.opening())
+    for line in _lines(session.completions):
+        text = session.take(line)
+        if text:
+            emit(text)
+        if session.is_over:
+            break
+    emit(session.closing())
+    return session.exit_status
+
+
+def _find_variant(suite: Suite, name: str) -> TaskVariant:
+    """The variant that `task` or `task/variant` names; the first of a task where none is named.
+
+    Raises:
+        UnknownNameError: If there is none of that name.
+    """
+    task, _, wanted = name.partition("/")
+    variants = {variant.variant: variant for variant in suite.variants if variant.task == task}
+    if not variants:
+        known = sorted({variant.task for variant in suite.variants})
+        raise UnknownNameError(what="task", name=task, known=known, advice=nearest(task, known))
+    if not wanted:
+        return next(iter(variants.values()))
+    if wanted not in variants:
+        raise UnknownNameError(
+            what=f"variant of {task}", name=wanted, known=list(variants), advice=nearest(wanted, variants)
+        )
+    return variants[wanted]
+
+
+def _instant(text: str) -> str:
+    """The text, if it is an instant.
+
+    Raises:
+        InputError: If it is none, or has no zone.
+    """
+    try:
+        instant = datetime.fromisoformat(text)
+        instant.utctimetuple()
+    except (ValueError, OverflowError) as error:
+        raise InputError(f"{text!r} is no ISO 8601 instant. Write one such as 2026-01-15T09:00:00Z.") from error
+    if instant.tzinfo is None:
+        raise InputError(f"{text!r} has no time zone. Append Z for UTC.")
+    return text
+
+
+def _lines(completions: Callable[[str], list[str]]) -> Iterator[str]:
+    """The lines that are given: at a prompt to a person, else as they come."""
+    if sys.stdin is None:
+        return
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        yield from _prompted(completions)
+        return
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="backslashreplace")
+    yield from sys.stdin
+
+
+def _prompted(completions: Callable[[str], list[str]]) -> Iterator[str]:
+    # Some Pythons are built without it; one can type all the same.
+    with contextlib.suppress(ImportError):
+        import readline
+
+        def complete(word: str, place: int) -> str | None:
+            found = completions(readline.get_line_buffer()[: readline.get_begidx()])
+            matching = [candidate for candidate in found if candidate.startswith(word)]
+            return matching[place] if place < len(matching) else None
+
+        readline.set_completer(complete)
+        readline.set_completer_delims(_WORD_ENDS)
+        readline.parse_and_bind("tab: complete")
+    while True:
+        try:
+            yield input(_PROMPT)
+        except EOFError:
+            print()
+            return

@@ -1,0 +1,34 @@
+"""Names of another format -> names that the task language accepts, unique and recognizable."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+
+from agenteval.digest import PREFIX, digest_json
+
+MAX_NAME_CHARACTERS = 64
+"""Longest name that the task language accepts."""
+_DIGEST_CHARACTERS = 8
+
+
+def fitting_name(text: str, *, prefix: str, taken: Container[str] = ()) -> str:
+    """A name as close to a text as the task language allows; the text itself where it is one that is free.
+
+    Args:
+        text: An id or name of any kind.
+        prefix: Put in front where the text does not start with a letter.
+        taken: Names that are given already.
+    """
+    words = re.sub(r"[^a-zA-Z0-9_-]+", "-", text).strip("-_")
+    name = words if words[:1].isalpha() else f"{prefix}-{words}".rstrip("-")
+    if len(name) <= MAX_NAME_CHARACTERS and name not in taken:
+        return name
+    # Digests differ where the readable part has been cut or is another's.
+    number = 0
+    while True:
+        ending = digest_json([text, number]).removeprefix(PREFIX)[:_DIGEST_CHARACTERS]
+        number += 1
+        shortened = f"{name[: MAX_NAME_CHARACTERS - len(ending) - 1].rstrip('-_')}-{ending}"
+        if shortened not in taken:
+            return shortened
