@@ -29,14 +29,16 @@ from agenteval.spec import (
     TogetherCheck,
     TokensCheck,
     TurnsCheck,
+    UnchangedCheck,
     WorldCheck,
 )
+from agenteval.tools import parse_json, patch_between
 
 MAX_ANSWER_CHARACTERS = 20_000
 """Patterns see no more of an answer, so that their cost is bounded."""
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d{1,3})?|[-+]?\.\d+")
 _AROUND = string.whitespace + string.punctuation
-_SHOWN_ANSWER, _SHOWN_WORLD = 200, 400
+_SHOWN_ANSWER, _SHOWN_WORLD, _SHOWN_PLACES = 200, 400, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,11 +151,32 @@ def _judge_world(check: WorldCheck, variant: TaskVariant, played: Played) -> _Fi
     return _Finding(passed=passed, reason=f"{check.that} is {str(passed).lower()} in {shown}")
 
 
+def _judge_unchanged(check: UnchangedCheck, variant: TaskVariant, played: Played) -> _Finding:
+    places = [
+        operation["path"]
+        for operation in patch_between(variant.world, played.episode.world)
+        if not any(_is_at_or_below(operation["path"], pointer) for pointer in check.excepted)
+    ]
+    if not places:
+        return _Finding(passed=True, reason="nothing else changed in the world")
+    shown = ", ".join(places[:_SHOWN_PLACES]) + ("…" if len(places) > _SHOWN_PLACES else "")
+    return _Finding(passed=False, reason=f"the world also changed at {shown}")
+
+
+def _is_at_or_below(path: str, pointer: str) -> bool:
+    return path == pointer or path.startswith(pointer.rstrip("/") + "/")
+
+
 def _judge_called(check: CalledCheck, variant: TaskVariant, played: Played) -> _Finding:
-    count = sum(_is_meant(turn, call, check, variant) for turn, call in played.calls if call.error is None)
+    wanted_error = {"success": (False,), "error": (True,), "any": (False, True)}[check.outcome]
+    count = sum(
+        (call.error is not None) in wanted_error and _is_meant(turn, call, check, variant)
+        for turn, call in played.calls
+    )
     passed = count >= check.at_least and (check.at_most is None or count <= check.at_most)
     wanted = f"at least {check.at_least}" + ("" if check.at_most is None else f", at most {check.at_most}")
-    return _Finding(passed=passed, reason=f"{_described(check)} succeeded {count} times; wanted {wanted}")
+    how = {"success": "succeeded", "error": "failed", "any": "was called"}[check.outcome]
+    return _Finding(passed=passed, reason=f"{_described(check)} {how} {count} times; wanted {wanted}")
 
 
 def _judge_not_called(check: NotCalledCheck, variant: TaskVariant, played: Played) -> _Finding:
@@ -165,7 +188,7 @@ def _is_meant(turn: int, call: ToolCall, check: CalledCheck | NotCalledCheck, va
     """Whether a check on calls is about this call."""
     if call.tool != check.tool:
         return False
-    given = _as_value(call.arguments)
+    given = _as_value(call.arguments or "{}")
     if not isinstance(given, dict):
         return not check.arguments and check.where is None
     if not all(key in given and expressions.is_same(given[key], value) for key, value in check.arguments.items()):
@@ -217,7 +240,7 @@ def _judge_function(check: FunctionCheck, variant: TaskVariant, played: Played) 
         {
             "turn": turn,
             "tool": call.tool,
-            "arguments": _as_value(call.arguments),
+            "arguments": _as_value(call.arguments or "{}"),
             "result": _as_value(call.result),
             "error": call.error,
         }
@@ -236,9 +259,9 @@ def _judge_function(check: FunctionCheck, variant: TaskVariant, played: Played) 
 
 
 def _as_value(text: str) -> Any:
-    """The JSON value of a text; the text itself where it is none."""
+    """The JSON value of a text, as mocks see it; the text itself where it is none."""
     try:
-        return json.loads(text)
+        return parse_json(text)
     except (ValueError, RecursionError):
         return text
 
@@ -250,6 +273,7 @@ def _cut(text: str, length: int) -> str:
 _JUDGES: dict[type, Callable[[Any, TaskVariant, Played], _Finding]] = {
     AnswerCheck: _judge_answer,
     WorldCheck: _judge_world,
+    UnchangedCheck: _judge_unchanged,
     CalledCheck: _judge_called,
     NotCalledCheck: _judge_not_called,
     OrderCheck: _judge_order,

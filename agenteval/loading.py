@@ -28,6 +28,8 @@ MAX_NODES = 200_000
 """More values than this, aliases expanded, are refused: a YAML bomb grows by aliases."""
 MAX_DEPTH = 60
 """Deeper nesting is refused before it can exhaust Python's stack."""
+MAX_FINDINGS = 100
+"""Problems told of one task, tool or other part that is validated by itself; more are counted."""
 MAX_INTEGER_CHARACTERS = 32
 """Longer integers are refused: other JSON readers round them."""
 
@@ -146,10 +148,14 @@ def validate(document: Document, model: type[ModelT], data: Any = None, at: KeyP
         # coerced.
         return model.model_validate_json(pydantic_core.to_json(value))
     except pydantic.ValidationError as error:
-        found = [(at + _real_keys(value, item), item) for item in error.errors(include_url=False)]
+        items = error.errors(include_url=False)
+        found = [(at + _real_keys(value, item), item) for item in items[:MAX_FINDINGS]]
         for key, item in found:
             if not (item["type"] == "too_short" and _has_deeper(key, (other for other, _ in found))):
                 document.problems.append(document.problem(key, _message(item, model)))
+        if len(items) > MAX_FINDINGS:
+            more = f"and {len(items) - MAX_FINDINGS:,} more problems; correct those above first"
+            document.problems.append(document.problem(at, more))
         return None
 
 
@@ -353,7 +359,7 @@ def _fields_at(model: type[pydantic.BaseModel], location: Sequence[str | int]) -
         elif isinstance(part, str):
             tagged = [current for current in models if _has_tag(current, part)]
             models = tagged or models
-    return {name for current in models for name in current.model_fields}
+    return {field.alias or name for current in models for name, field in current.model_fields.items()}
 
 
 def _has_tag(model: type[pydantic.BaseModel], tag: str) -> bool:

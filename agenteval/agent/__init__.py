@@ -7,7 +7,7 @@ the database.
 from agenteval.agent.context import EpisodeContext
 from agenteval.agent.graph import build_graph
 from agenteval.agent.plug import AgentResult, GraphFactory, load_factory, run_agent
-from agenteval.agent.toolbox import Toolbox, finish_mock
+from agenteval.agent.toolbox import Toolbox
 
 __all__ = [
     "AgentResult",
@@ -15,7 +15,6 @@ __all__ = [
     "GraphFactory",
     "Toolbox",
     "build_graph",
-    "finish_mock",
     "load_factory",
     "run_agent",
 ]

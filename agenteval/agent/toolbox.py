@@ -9,7 +9,7 @@ from typing import Any
 from agenteval import tools
 from agenteval.client import EpisodeRecorder
 from agenteval.records import ToolCall
-from agenteval.spec import Case, TaskVariant, ToolMock
+from agenteval.spec import TaskVariant, ToolMock
 from agenteval.spec.suite import FINISH_ARGUMENT
 
 ORDER_WAIT_S = 60.0
@@ -29,7 +29,7 @@ class Toolbox:
             recorder: Takes every call.
         """
         # The finish tool comes first: small models call a tool that stands last in their prompt far less often.
-        finish = () if finish_tool is None else (finish_mock(finish_tool),)
+        finish = () if finish_tool is None else (tools.finish_mock(finish_tool),)
         self._kit = tools.ToolKit.of(variant, *finish)
         self.mocks: Mapping[str, ToolMock] = self._kit.mocks
         self._recorder = recorder
@@ -94,21 +94,6 @@ class Toolbox:
             )
             self._turn_over.notify_all()
             return outcome.result
-
-
-def finish_mock(name: str) -> ToolMock:
-    """The tool that ends an episode, under the name that the suite gives it."""
-    return ToolMock(
-        name=name,
-        description="Give the final answer to the user. Call this as soon as you know it.",
-        parameters={
-            "type": "object",
-            "properties": {FINISH_ARGUMENT: {"type": "string"}},
-            "required": [FINISH_ARGUMENT],
-            "additionalProperties": False,
-        },
-        default=Case(returns="done"),
-    )
 
 
 def _place(call_id: str) -> int:

@@ -47,6 +47,15 @@ def build_parser() -> argparse.ArgumentParser:
     check.add_argument("--json", action="store_true", help="print JSON")
     check.set_defaults(command="check:check")
     _add_authoring(commands, common)
+    _add_import_options(
+        commands.add_parser(
+            "import",
+            help="make a suite of another benchmark's task files",
+            parents=[common],
+            description="Make a suite of another benchmark's task files, with a list of all that could not be kept.",
+            epilog="Exit status: 0 a suite was written (IMPORT.md says what it lacks), 2 the source is wrong.",
+        )
+    )
     _add_contracts(commands.add_parser("contracts", help="list contracts, or show one", parents=[common]), common)
     _add_models(commands.add_parser("models", help="list, fetch or hash models", parents=[common]), common)
     runs = commands.add_parser("runs", help="list the runs of the database", parents=[common])
@@ -137,6 +146,16 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
     run.add_argument("--json", action="store_true", help="print the summary as JSON")
     run.add_argument("--quiet", action="store_true", help="no progress, only warnings")
     run.set_defaults(command="run:run")
+
+
+def _add_import_options(imports: argparse.ArgumentParser) -> None:
+    imports.add_argument("format", metavar="FORMAT", choices=("tau2", "bfcl-multi-turn"), help="%(choices)s")
+    imports.add_argument(
+        "source", type=Path, metavar="PATH", help="the file of tasks or questions, or the folder that holds it"
+    )
+    imports.add_argument("folder", type=Path, metavar="DIR", help="the suite to write; absent or empty")
+    imports.add_argument("--json", action="store_true", help="print JSON")
+    imports.set_defaults(command="interchange:import_tasks")
 
 
 def _add_contracts(contracts: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:

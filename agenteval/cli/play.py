@@ -90,7 +90,8 @@ def _prompted(completions: Callable[[str], list[str]]) -> Iterator[str]:
 
         def complete(word: str, place: int) -> str | None:
             found = completions(readline.get_line_buffer()[: readline.get_begidx()])
-            matching = [candidate for candidate in found if candidate.startswith(word)]
+            # The value of a key follows at once, whatever else is completed after a blank.
+            matching = [name if name.endswith("=") else f"{name} " for name in found if name.startswith(word)]
             return matching[place] if place < len(matching) else None
 
         readline.set_completer(complete)

@@ -176,6 +176,10 @@ class Tools(Frozen):
             raise ValueError(f"{value!r} is no ISO 8601 instant such as 2026-01-15T09:00:00Z") from error
         if instant.tzinfo is None:
             raise ValueError(f"{value!r} has no time zone; append Z for UTC")
+        try:
+            instant.astimezone(datetime.UTC)
+        except OverflowError as error:
+            raise ValueError(f"{value!r} lies outside of the years 1 to 9999 in UTC") from error
         return value
 
 

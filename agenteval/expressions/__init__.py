@@ -4,7 +4,7 @@ Knows CEL and JSON; must not know tasks or tools. CEL has no clock and no input 
 inputs alone; what macros do is put in order, counted and bounded.
 """
 
-from agenteval.expressions.functions import FUNCTIONS, MAX_SIZE
+from agenteval.expressions.functions import FUNCTIONS, MAX_SIZE, size_of
 from agenteval.expressions.parsing import (
     MAX_EXPRESSION_LENGTH,
     Expression,
@@ -49,6 +49,7 @@ __all__ = [
     "problems",
     "render",
     "render_pointer",
+    "size_of",
     "split_template",
     "texts",
     "unknown_names",

@@ -6,6 +6,8 @@ import decimal
 from collections.abc import Callable, Mapping
 from typing import Any
 
+_EXACT = decimal.Context(prec=700)
+"""Digits enough for every float, to as many places as floats have."""
 MAX_SIZE = 1_000_000
 """Values and characters in what a macro or a function is given, or a function gives back."""
 
@@ -30,6 +32,9 @@ def _text(value: Any) -> str:
 
 
 def _join(parts: list[str], separator: str = "") -> str:
+    # The binding hands a map over in an order that differs from process to process.
+    if not isinstance(parts, list):
+        raise TypeError("not a list")
     return _text(separator).join(map(_text, parts))
 
 
@@ -45,8 +50,10 @@ def _replace(text: str, old: str, new: str) -> str:
 
 def _round(number: float, digits: int = 0) -> float:
     """Half away from zero in decimal, as people round; floats that JSON writes alike round alike."""
+    if isinstance(number, bool | str):
+        raise TypeError("not a number")
     step = decimal.Decimal(1).scaleb(-digits)
-    return float(decimal.Decimal(repr(float(number))).quantize(step, decimal.ROUND_HALF_UP))
+    return float(decimal.Decimal(repr(float(number))).quantize(step, decimal.ROUND_HALF_UP, _EXACT))
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -72,3 +79,5 @@ OWN_FUNCTIONS = frozenset(
     "getMilliseconds".split()
 )
 """CEL's own functions, as far as the binding has them."""
+TYPES = frozenset("int uint double bool string bytes list map null_type".split())
+"""What `type` gives, by the names that CEL has for them."""

@@ -15,7 +15,7 @@ _OPAQUE = re.compile(
     r"""[rRbB]*(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|//[^\n]*""", re.DOTALL
 )
 """Texts and comments of CEL, in which nothing is syntax."""
-_MACRO = re.compile(r"\s*\.\s*(?:map|filter|all|exists|exists_one)\s*\(")
+_MACRO = re.compile(r"\s*\.\s*(?:map|filter|all|exists|exists_one|existsOne)\s*\(")
 _MACRO_VARIABLE = re.compile(_MACRO.pattern + r"\s*(\w+)\s*,")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import cel
 
-from agenteval.expressions.functions import FUNCTIONS, OWN_FUNCTIONS
+from agenteval.expressions.functions import FUNCTIONS, OWN_FUNCTIONS, TYPES
 from agenteval.expressions.macros import bound_names, in_order
 from agenteval.words import nearest
 
@@ -69,7 +69,7 @@ def compile_expression(source: str) -> Expression:
 def unknown_names(expression: Expression, known: Iterable[str]) -> str | None:
     """What an expression reads that is not among the known names, as a sentence; None where there is nothing."""
     known = tuple(known)
-    unknown = sorted(expression.variables - set(known))
+    unknown = sorted(expression.variables - TYPES - set(known))
     if not unknown:
         return None
     return f"there is no {unknown[0]!r} here; known are {', '.join(known)}.{nearest(unknown[0], known)}"

@@ -73,24 +73,28 @@ class Scope:
 
     def _in_order(self, value: Any) -> Any:
         """What a macro walks over: a map's keys sorted, anything else as it is, and all of it counted."""
-        self._checksize_of(value)
+        self._check_size(value)
         self._steps += len(value) if isinstance(value, list | Mapping) else 1
         if self._steps > MAX_STEPS:
             self._fail(f"its macros take more than {MAX_STEPS:,} steps")
-        if time.monotonic() > self._deadline:
-            self._fail(f"it takes longer than {EVALUATION_TIMEOUT_S:g} s")
+        self._check_time()
         return sorted(value, key=lambda key: (type(key).__name__, key)) if isinstance(value, Mapping) else value
 
     def _guarded(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*values: Any) -> Any:
-            self._checksize_of(values)
+            self._check_time()
+            self._check_size(values)
             result = function(*values)
-            self._checksize_of(result)
+            self._check_size(result)
             return result
 
         return call
 
-    def _checksize_of(self, value: Any) -> None:
+    def _check_time(self) -> None:
+        if time.monotonic() > self._deadline:
+            self._fail(f"it takes longer than {EVALUATION_TIMEOUT_S:g} s")
+
+    def _check_size(self, value: Any) -> None:
         if size_of(value, MAX_SIZE) > MAX_SIZE:
             self._fail(f"a value in it is larger than {MAX_SIZE:,} values and characters")
 
@@ -140,7 +144,7 @@ def _to_json(value: Any, source: str) -> Any:
             raise ExpressionError(f"{source!r} gave {value!r}, which JSON cannot hold")
         return value
     if isinstance(value, datetime.datetime):
-        return value.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return value.astimezone(datetime.UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             raise ExpressionError(f"{source!r} gave a map whose keys are not all texts, which JSON cannot hold")

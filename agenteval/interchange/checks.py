@@ -8,6 +8,10 @@ from typing import Any
 
 from agenteval import expressions
 
+MAX_EXPECTED_CALLS = 1_000
+"""A task that expects more is left out: each call is compared with each, and no episode makes as many."""
+TOO_MANY_CALLS = f"it expects more than {MAX_EXPECTED_CALLS:,} calls"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedCall:

@@ -86,11 +86,11 @@ class ImportReport:
 
     def _sentence(self) -> str:
         return (
-            f"`agenteval import {self.source_format}` read `{_code(self.source.name)}` and wrote {len(self.ids)} of its "
-            f"{self.found} tasks with {self.tools} tools and {self.checks} checks. {len(self.unmapped)} fields are not "
-            "mapped, or not as they were; each stands below with its reason. What a benchmark's tools do is code of the "
-            "benchmark and is not imported: a mock takes the same arguments and gives a fixed result. Scores are "
-            "therefore not comparable with the benchmark's own."
+            f"`agenteval import {self.source_format}` read `{_code(self.source.name)}` and wrote {len(self.ids)} of "
+            f"its {self.found} tasks (tools: {self.tools}, checks: {self.checks}). Fields that are not mapped, or not "
+            f"as they were: {len(self.unmapped)}; each stands below with its reason. What a benchmark's tools do is "
+            "code of the benchmark and is not imported: a mock takes the same arguments and gives a fixed result. "
+            "Scores are therefore not comparable with the benchmark's own."
         )
 
 

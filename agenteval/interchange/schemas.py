@@ -96,7 +96,9 @@ def widened(parameters: dict[str, Any], calls: Iterable[Mapping[str, Any]], lose
         elif any(not _accepts(properties[name], value) for value in values):
             description = properties[name].get("description")
             properties[name] = {} if description is None else {"description": description}
-            lose(f"parameters.{name}", "an expected call gives a value that the documented type refuses; any is allowed")
+            lose(
+                f"parameters.{name}", "an expected call gives a value that the documented type refuses; any is allowed"
+            )
     for name in required[:]:
         if any(name not in call for call in observed):
             required.remove(name)

@@ -245,7 +245,7 @@ def _scalar_problem(value: Any) -> str | None:
     if isinstance(value, float) and not math.isfinite(value):
         return f"{value} is no JSON number; a suite cannot hold it"
     if value is not None and not isinstance(value, str | int | float):
-        return f"a {type(value).__name__} is no JSON value; a suite cannot hold it"
+        return f"a value of the type {type(value).__name__} is none of JSON's; a suite cannot hold it"
     return None
 
 

@@ -37,8 +37,7 @@ def check_is_free(folder: Path) -> None:
 def drop_oversized(draft: Draft) -> None:
     """Leave out every task that no file of a suite could hold."""
     for name, task in list(draft.tasks.items()):
-        size, values = _size(task)
-        if size > MAX_CHUNK_BYTES or values > MAX_CHUNK_VALUES:
+        if len(to_yaml([task]).encode()) > MAX_CHUNK_BYTES or _count(task) > MAX_CHUNK_VALUES:
             reason = f"larger than a task may be ({MAX_CHUNK_BYTES:,} bytes, {MAX_CHUNK_VALUES:,} values)"
             draft.leave_out(draft.ids.pop(name), reason)
             del draft.tasks[name]
@@ -100,26 +99,22 @@ def _write_files(draft: Draft, folder: Path) -> None:
         digits = len(str(len(chunks)))
         for number, chunk in enumerate(chunks, start=1):
             name = section if len(chunks) == 1 else f"{section}-{number:0{digits}}"
-            (folder / f"{name}.yaml").write_text(to_yaml({section: chunk}), encoding="utf-8")
+            (folder / f"{name}.yaml").write_text(f"{section}:\n{chunk}", encoding="utf-8")
 
 
-def _chunks(items: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    """Items in order, as many at a time as a file may hold."""
-    chunk: list[Mapping[str, Any]] = []
+def _chunks(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The texts of items in order, as many at a time as a file may hold."""
+    texts: list[str] = []
     size = values = 0
     for item in items:
-        item_size, item_values = _size(item)
-        if chunk and (size + item_size > MAX_CHUNK_BYTES or values + item_values > MAX_CHUNK_VALUES):
-            yield chunk
-            chunk, size, values = [], 0, 0
-        chunk.append(item)
+        text, item_values = to_yaml([item]), _count(item)
+        item_size = len(text.encode())
+        if texts and (size + item_size > MAX_CHUNK_BYTES or values + item_values > MAX_CHUNK_VALUES):
+            yield "".join(texts)
+            texts, size, values = [], 0, 0
+        texts.append(text)
         size, values = size + item_size, values + item_values
-    yield chunk
-
-
-def _size(item: Any) -> tuple[int, int]:
-    """Bytes of an item in a file, and how many values it has."""
-    return len(to_yaml([item]).encode()), _count(item)
+    yield "".join(texts)
 
 
 def _count(value: Any) -> int:

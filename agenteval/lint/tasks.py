@@ -129,7 +129,7 @@ def _why_unpassable(check: Check, variant: TaskVariant) -> str | None:
     match check:
         case WorldCheck():
             return _why_settled(check, variant, value=False)
-        case CalledCheck() if check.at_least >= 1:
+        case CalledCheck() if check.at_least >= 1 and check.outcome == "success":
             tool = tools[check.tool]
             if not can_succeed(tool):
                 return f"{check.tool!r} has only errors to give"

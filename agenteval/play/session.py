@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from agenteval.agent import finish_mock
 from agenteval.grade import Played, grade_episode, has_passed
 from agenteval.play.lines import COMMANDS, FINISH, Answer, Call, Command, LineError, read_line
 from agenteval.play.text import (
@@ -23,7 +22,17 @@ from agenteval.play.text import (
 from agenteval.records import Episode, EpisodePlan, EpisodeStatus, Grade, StopReason, ToolCall
 from agenteval.spec import TaskVariant
 from agenteval.spec.suite import FINISH_ARGUMENT
-from agenteval.tools import UNANSWERED, Outcome, State, ToolKit, call_tool, fault_label, parse_arguments, world_patch
+from agenteval.tools import (
+    UNANSWERED,
+    Outcome,
+    State,
+    ToolKit,
+    call_tool,
+    fault_label,
+    finish_mock,
+    parse_arguments,
+    world_patch,
+)
 from agenteval.words import nearest
 
 _MOST_WORLD_LINES = 60
@@ -291,7 +300,7 @@ class PlaySession:
 
     def _help(self, _rest: str) -> list[str]:
         return [
-            "NAME key=value …  call a tool; a value is JSON if it can be read as such, else a text",
+            "NAME key=value …  call a tool; a value is a text where the tool wants one, else JSON if it reads so",
             "NAME {json}       the same with the arguments as a model writes them",
             "CALL ; CALL       several calls in one turn",
             *COMMANDS.values(),

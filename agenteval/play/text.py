@@ -18,8 +18,8 @@ _LABEL_WIDTH = 9
 _LINE_WIDTH = 100
 _MOST_CHARACTERS = 2_000
 """Of a call, a result or a changed value; the command `messages` shows the first two whole."""
-_MOST_ITEMS = 2_000
-"""Longer lists are compared as a whole: finding what was put in takes the square of their length."""
+_MOST_ITEMS = 200
+"""Longer lists are compared as a whole: finding what was put in takes at least the square of their length."""
 
 
 def labelled(label: str, text: str, *, indent: int = 0) -> list[str]:

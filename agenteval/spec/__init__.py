@@ -13,6 +13,7 @@ from agenteval.spec.checks import (
     TogetherCheck,
     TokensCheck,
     TurnsCheck,
+    UnchangedCheck,
     WorldCheck,
 )
 from agenteval.spec.faults import (
@@ -59,6 +60,7 @@ __all__ = [
     "ToolMock",
     "TruncatedFault",
     "TurnsCheck",
+    "UnchangedCheck",
     "WorldCheck",
     "load_suite",
     "load_suite_files",

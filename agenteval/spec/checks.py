@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from agenteval import expressions
 from agenteval.loading import Frozen, Many
 from agenteval.spec.functions import FunctionName
-from agenteval.spec.templates import Count, CountOrNone, Number, VarJson, VarText, check_condition
+from agenteval.spec.templates import RENDERED, Count, CountOrNone, Number, VarJson, VarText, check_condition
 
 WORLD_NAMES = ("world", "start", "answer", "vars")
 """What a world check may read."""
@@ -43,9 +43,9 @@ class AnswerCheck(_Check):
 
     @field_validator("pattern")
     @classmethod
-    def _is_pattern(cls, value: str | None) -> str | None:
+    def _is_pattern(cls, value: str | None, info: ValidationInfo) -> str | None:
         # With variables still to be put in, it is no pattern yet; the variant's own check is validated again.
-        if value is not None and not expressions.has_template(value):
+        if value is not None and (info.context is RENDERED or not expressions.has_template(value)):
             problem = expressions.pattern_problem(value)
             if problem is not None:
                 raise ValueError(problem)
@@ -77,6 +77,24 @@ class WorldCheck(_Check):
         return value
 
 
+class UnchangedCheck(_Check):
+    """The world at the end is the world at the start, but for what is excepted."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    kind: Literal["unchanged"]
+    excepted: Many[VarText] = Field(default=(), alias="except")
+    """JSON Pointers into the world, such as `/orders/${vars.id}/status`; what is at or below one may differ."""
+
+    @field_validator("excepted")
+    @classmethod
+    def _are_pointers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for pointer in value:
+            if not pointer.startswith("/"):
+                raise ValueError(f"{pointer!r} is no JSON Pointer: it starts with /")
+        return value
+
+
 class _CallCheck(_Check):
     """Which calls of a tool are meant."""
 
@@ -93,9 +111,11 @@ class _CallCheck(_Check):
 
 
 class CalledCheck(_CallCheck):
-    """A tool was called successfully, with these arguments, this often."""
+    """A tool was called, with these arguments, this often."""
 
     kind: Literal["called"]
+    outcome: Literal["success", "error", "any"] = "success"
+    """Which calls count: those that gave a result, those that gave an error, or both."""
     at_least: CountOrNone = 1
     at_most: CountOrNone | None = None
 
@@ -152,6 +172,7 @@ class FunctionCheck(_Check):
 Check = Annotated[
     AnswerCheck
     | WorldCheck
+    | UnchangedCheck
     | CalledCheck
     | NotCalledCheck
     | OrderCheck

@@ -152,7 +152,6 @@ class _Assembly:
         return list(dict.fromkeys([*self.tools, *(name for source in self.sources for name in source.tool_names)]))
 
     def _variants_of(self, document: Document, key: KeyPath, task: Task) -> list[TaskVariant]:
-        before = len(document.problems)
         inline = {tool.name: tool for tool in task.tools if isinstance(tool, ToolMock)}
         for place, tool in enumerate(task.tools):
             if isinstance(tool, ToolMock):
@@ -167,10 +166,11 @@ class _Assembly:
             self._report(document, key, "the task has no tools, and the suite no default ones")
         self._check_references(document, (*key, "tools"), names if task.tools else (), [*inline, *self._tool_names()])
         self._check_parts(document, key, task, names)
-        known = {**self.tools, **inline}
-        if len(document.problems) > before or self.head is None or any(name not in known for name in names):
+        if self.head is None:
             return []
-        return self._unfold(document, key, task, tuple(known[name] for name in names))
+        # Also where a tool is missing or wrong: what is wrong with the variables is then told with it.
+        known = {**self.tools, **inline}
+        return self._unfold(document, key, task, tuple(known[name] for name in names if name in known))
 
     def _check_parts(self, document: Document, key: KeyPath, task: Task, names: tuple[str, ...]) -> None:
         """References of checks and faults."""
@@ -190,9 +190,11 @@ class _Assembly:
                 self._report(document, key, f"the {what} names the tool {name!r}, which this task does not have.{hint}")
 
     def _check_references(self, document: Document, key: KeyPath, names: tuple[str, ...], known: Sequence[str]) -> None:
+        seen: set[str] = set()
         for place, name in enumerate(names):
-            if self._check_known_tool(document, (*key, place), name, known) and name in names[:place]:
+            if self._check_known_tool(document, (*key, place), name, known) and name in seen:
                 self._report(document, (*key, place), f"the tool {name!r} stands twice")
+            seen.add(name)
 
     def _check_known_tool(self, document: Document, key: KeyPath, name: str, known: Sequence[str]) -> bool:
         if name not in known:

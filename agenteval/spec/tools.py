@@ -18,7 +18,7 @@ from agenteval.spec.templates import CALL_NAMES, NAME_PATTERN, Seconds, check_co
 class Effect(Frozen):
     """One change of the world: a JSON Patch operation whose path and value are templates."""
 
-    model_config = ConfigDict(validate_by_alias=True, validate_by_name=True, serialize_by_alias=True)
+    model_config = ConfigDict(serialize_by_alias=True)
 
     op: Literal["add", "replace", "remove", "move", "copy", "test"]
     path: str

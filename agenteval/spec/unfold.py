@@ -92,7 +92,7 @@ def _axis(variable: str, values: list[Any] | dict[str, Any]) -> Iterator[tuple[s
 
 
 def _check_name(name: str, key: tuple[str | int, ...]) -> None:
-    if not re.match(VARIANT_NAME_PATTERN, name):
+    if not re.fullmatch(VARIANT_NAME_PATTERN, name):
         raise VariantError(
             key, f"{name!r} cannot name a variant: it takes up to 64 letters, digits, - and _; write name: value"
         )

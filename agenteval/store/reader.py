@@ -69,7 +69,7 @@ class RunReader:
 
     def tasks(self) -> list[TaskRecord]:
         """The task variants of the run, in the order in which they ran; none in databases older than schema 2."""
-        return self._records("tasks", "ORDER BY rowid")
+        return self._records("tasks", "ORDER BY rowid") if self._has("tasks") else []
 
     def boots(self) -> list[tuple[Boot, BootEnd | None]]:
         """The run's boots, in order of their start."""
@@ -86,7 +86,9 @@ class RunReader:
         return self._records("grades", 'ORDER BY episode_id, "check"')
 
     def faults(self) -> list[FaultCount]:
-        """Every declared fault of every episode that has ended, in the run's order."""
+        """Every declared fault of every episode that has ended, in the run's order; none before schema 2."""
+        if not self._has("faults"):
+            return []
         rows = self._rows("SELECT * FROM faults WHERE run_id = ? ORDER BY episode_id, fault")
         return [tables.fault_count_from(row) for row in rows]
 
@@ -127,6 +129,11 @@ class RunReader:
     def _records(self, table: str, order: str) -> list[Any]:
         rows = self._rows(f"SELECT * FROM {table} WHERE run_id = ? {order}")
         return [tables.FROM_ROW[table](row) for row in rows]
+
+    def _has(self, table: str) -> bool:
+        """Whether the database has a table or view: one that nothing has been written to since is not migrated."""
+        with open_for_reading(self.path) as connection:
+            return (table,) in connection.execute("SELECT table_name FROM information_schema.tables").fetchall()
 
     def _rows(self, query: str) -> list[Row]:
         return list(self._stream(query, [self.run_id]))

@@ -241,7 +241,7 @@ def rows_of(line: Row) -> list[tuple[str, Row]]:
         return [("runs", {**line, "status": "running"})]
     if kind == "Turn":
         shared = {"run_id": line["run_id"], "episode_id": line["episode_id"], "turn": line["turn"]}
-        return [("turns", line), *(("tool_calls", {**call, **shared}) for call in line["tool_calls"])]
+        return [("turns", line), *(("tool_calls", {"fault": None, **call, **shared}) for call in line["tool_calls"])]
     if kind == "Episode":
         plan = line["plan"]
         episode_id = EpisodePlan(**plan).episode_id
@@ -300,8 +300,8 @@ def episode_from(row: Row) -> Episode:
 
 
 def tool_call_from(row: Row) -> ToolCall:
-    """A row of `tool_calls` as its record."""
-    return ToolCall(**{**_only(ToolCall, row), "world_patch": tuple(json.loads(row["world_patch"]))})
+    """A row of `tool_calls` as its record; before schema 2 there were no faults."""
+    return ToolCall(**{**_only(ToolCall, {"fault": None, **row}), "world_patch": tuple(json.loads(row["world_patch"]))})
 
 
 def turn_from(row: Row, calls: tuple[ToolCall, ...]) -> Turn:

@@ -33,7 +33,7 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str | None]:
     if _depth(text) > MAX_ARGUMENT_DEPTH:
         return {}, f"the arguments are nested deeper than {MAX_ARGUMENT_DEPTH} levels"
     try:
-        value = json.loads(text or "{}", parse_constant=_refuse, parse_int=_integer, parse_float=_float)
+        value = parse_json(text or "{}")
     except json.JSONDecodeError as error:
         return {}, f"the arguments are not JSON, from character {error.pos + 1} on"
     except _NumberError as error:
@@ -43,6 +43,16 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str | None]:
     if _LONE_SURROGATE.search(text) or ("\\u" in text and _LONE_SURROGATE.search(canonical_json(value))):
         return {}, "the arguments hold half a character (a lone surrogate)"
     return value, None
+
+
+def parse_json(text: str) -> Any:
+    """The value of JSON text, its numbers as mocks see them.
+
+    Raises:
+        ValueError: If it is no JSON, though Python may take it for some (NaN, 1e999).
+        RecursionError: If it is nested too deep.
+    """
+    return json.loads(text, parse_constant=_refuse, parse_int=_integer, parse_float=_float)
 
 
 def argument_complaint(mock: ToolMock, arguments: dict[str, Any]) -> str | None:

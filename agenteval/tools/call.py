@@ -56,11 +56,12 @@ def call_tool(kit: ToolKit, name: str, arguments: str, state: State) -> Outcome:
         if complaint is not None:
             return _failure(counted, complaint)
         outcome = _Call(kit=kit, mock=mock, args=parsed, number=number, state=counted).answer()
-        if len(outcome.result) > MAX_STATE_CHARACTERS or _is_too_large(outcome.state.world, state.world):
-            raise ExpressionError(f"the result or the world is longer than {MAX_STATE_CHARACTERS:,} characters")
+        _check_texts(outcome, state)
         return outcome
     except (
         ExpressionError,
+        RecursionError,
+        UnicodeEncodeError,
         jsonpatch.JsonPatchException,
         jsonpatch.JsonPointerException,
     ) as error:
@@ -152,9 +153,7 @@ class _Call:
         result = expressions.as_text(expressions.render(case.returns, scope))
         if not case.effects:
             return Outcome(result=result, error=None, state=self.state)
-        patch = [_operation(effect, scope) for effect in case.effects]
-        # jsonpatch copies the world first, so a failing operation leaves it whole.
-        world = jsonpatch.JsonPatch(patch).apply(world)
+        world = _patched(world, [_operation(effect, scope) for effect in case.effects])
         return Outcome(result=result, error=None, state=replace(self.state, world=world))
 
     def _function_answer(self, function: SuiteFunction, world: dict[str, Any]) -> Outcome:
@@ -183,6 +182,17 @@ def _operation(effect: Effect, scope: Scope) -> dict[str, Any]:
     return operation
 
 
+def _patched(world: dict[str, Any], operations: list[dict[str, Any]]) -> dict[str, Any]:
+    """The world after all operations; a failing one leaves the world before whole."""
+    world = copy.deepcopy(world)
+    for operation in operations:
+        world = jsonpatch.JsonPatch([operation]).apply(world, in_place=True)
+        # Copies of copies double with every operation: more than memory holds before the last one is made.
+        if operation["op"] == "copy" and expressions.size_of(world, MAX_STATE_CHARACTERS) > MAX_STATE_CHARACTERS:
+            raise ExpressionError(f"the world is longer than {MAX_STATE_CHARACTERS:,} characters")
+    return world
+
+
 def _later(clock: str, state: State, seconds: float) -> State:
     """The state at `seconds` after an instant; the year 9999 is not left."""
     instant = datetime.datetime.fromisoformat(clock)
@@ -193,8 +203,18 @@ def _later(clock: str, state: State, seconds: float) -> State:
     return replace(state, clock=instant_text(instant))
 
 
-def _is_too_large(world: dict[str, Any], before: dict[str, Any]) -> bool:
-    return world is not before and len(canonical_json(world)) > MAX_STATE_CHARACTERS
+def _check_texts(outcome: Outcome, before: State) -> None:
+    """Refuse a result or a new world that is too long, or that no request and no file could hold.
+
+    Raises:
+        ExpressionError: If it is too long.
+        UnicodeEncodeError: If it holds half a character.
+    """
+    is_new = outcome.state.world is not before.world
+    for text in (outcome.result, canonical_json(outcome.state.world) if is_new else ""):
+        if len(text) > MAX_STATE_CHARACTERS:
+            raise ExpressionError(f"the result or the world is longer than {MAX_STATE_CHARACTERS:,} characters")
+        text.encode()
 
 
 def _broken(result: str) -> str:

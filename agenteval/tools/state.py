@@ -9,7 +9,8 @@ from typing import Any
 
 from agenteval import expressions
 from agenteval.digest import canonical_json, digest_json
-from agenteval.spec import Fault, SuiteFunction, TaskVariant, ToolMock
+from agenteval.spec import Case, Fault, SuiteFunction, TaskVariant, ToolMock
+from agenteval.spec.suite import FINISH_ARGUMENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +87,27 @@ def instant_text(instant: datetime.datetime) -> str:
 
 def world_patch(before: State, after: State) -> tuple[dict[str, Any], ...]:
     """JSON Patch from one world to another, in order of key, with lists replaced whole."""
-    return () if before.world is after.world else tuple(_patch(before.world, after.world, ""))
+    return () if before.world is after.world else patch_between(before.world, after.world)
+
+
+def patch_between(before: dict[str, Any], after: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    """JSON Patch from one JSON object to another, in order of key, with lists replaced whole."""
+    return tuple(_patch(before, after, ""))
+
+
+def finish_mock(name: str) -> ToolMock:
+    """The tool that ends an episode, under the name that the suite gives it."""
+    return ToolMock(
+        name=name,
+        description="Give the final answer to the user. Call this as soon as you know it.",
+        parameters={
+            "type": "object",
+            "properties": {FINISH_ARGUMENT: {"type": "string"}},
+            "required": [FINISH_ARGUMENT],
+            "additionalProperties": False,
+        },
+        default=Case(returns="done"),
+    )
 
 
 def openai_schema(mock: ToolMock) -> dict[str, Any]:

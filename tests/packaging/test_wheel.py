@@ -77,3 +77,8 @@ def test_the_browser_refuses_to_be_imported_from_the_top() -> None:
 def test_types_and_the_catalogue_travel_with_the_wheel(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"agenteval/py.typed", "agenteval/models/catalogue.yaml"} <= names
+
+
+def test_the_suite_to_start_from_travels_with_the_wheel(wheel: Path) -> None:
+    inside = {Path(file).name for file in zipfile.ZipFile(wheel).namelist() if "agenteval/cli/new_suite/" in file}
+    assert inside == {path.name for path in (ROOT / "agenteval" / "cli" / "new_suite").iterdir()}

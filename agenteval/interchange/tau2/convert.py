@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agenteval.interchange.checks import without_templates
+from agenteval.interchange.checks import MAX_EXPECTED_CALLS, TOO_MANY_CALLS, without_templates
 from agenteval.interchange.draft import Draft, mock
 from agenteval.interchange.names import fitting_name
 from agenteval.interchange.report import EVERY
@@ -16,7 +16,7 @@ from agenteval.interchange.schemas import inferred, inferred_parameters, widened
 from agenteval.interchange.source import unknown_fields
 from agenteval.interchange.tau2.criteria import ToolNames, checks_of
 from agenteval.interchange.tau2.files import Domain, read_domain
-from agenteval.interchange.tau2.models import Tau2Task
+from agenteval.interchange.tau2.models import Action, Description, Tau2Task, ToolCall
 from agenteval.interchange.tau2.prompt import messages_of
 from agenteval.interchange.tau2.tool_code import ToolCode
 
@@ -41,12 +41,13 @@ MAX_WORLDS_CHARACTERS = 5_000_000
 """A database that would take more in all tasks together is left out: no mock reads it."""
 _PLAIN_PROMPT = "You help the user by calling tools. When the work is done, answer with what the user wants to know."
 _NO_CHECK = "nothing of its criteria is left that a check could ask"
+_NO_TOOL = "a task here needs a tool, and nothing beside or in the tasks names one"
 _ALWAYS_PASSED = "it has no evaluation_criteria: in the benchmark every agent passes it"
 _IDLE = "an agent that calls nothing passes, as in the benchmark: only calls that must not be made are checked"
 _EVERY_TASK = {
     "user_scenario": "there is no simulated user here: one message says all, also what would be told only when asked",
     "evaluation_criteria.actions[].action_id": "checks have no names",
-    "initial_state.message_history[] id, turn_idx, timestamp": "messages here are a role and a text",
+    "initial_state.message_history[] id, turn_idx, timestamp, requestor, error": "messages here are a role and a text",
     "limits": f"not in the format: {MAX_TURNS} turns a task, and the tokens of a turn, are agenteval's choice",
 }
 _LISTED = {
@@ -83,7 +84,7 @@ def draft_of(path: Path) -> Draft:
 def _note_the_domain(domain: Domain, draft: Draft) -> None:
     for place, reason in _EVERY_TASK.items():
         draft.lose(EVERY, place, reason)
-    if domain.policy is None:
+    if not domain.policy:
         draft.lose(EVERY, "policy.md", "there is none beside the tasks: the system prompt is a plain one")
     for name in domain.unread:
         draft.lose(EVERY, name, "a file or folder beside the tasks that is not read")
@@ -100,13 +101,15 @@ def _add_tools(domain: Domain, draft: Draft) -> ToolNames:
             draft.lose(name, "name", f"the tool is named {fitting} here")
         names[name] = fitting
         if name in code:
-            tool = _documented_tool(code[name], fitting, calls.get(name, []), draft)
+            added = _documented_tool(code[name], fitting, calls.get(name, []), draft)
         else:
-            draft.lose(name, "parameters", "inferred from calls: no tools.py describes it, and what no call gives is missing")
+            draft.lose(
+                name, "parameters", "inferred from calls: no tools.py describes it, and what no call gives is missing"
+            )
             description = f"{name.replace('_', ' ').strip().capitalize() or name}."
-            tool = mock(fitting, description, inferred_parameters(calls[name]))
+            added = mock(fitting, description, inferred_parameters(calls[name]))
         draft.lose(name, "behaviour", "code of the benchmark; the mock gives a fixed result")
-        draft.tools.append(tool)
+        draft.tools.append(added)
     for tool in domain.tools:
         if tool.name not in code:
             draft.lose(tool.name, "(tool)", "the agent would have to discover it first; it is left out")
@@ -117,12 +120,16 @@ def _add_tools(domain: Domain, draft: Draft) -> ToolNames:
 
 def _documented_tool(code: ToolCode, name: str, calls: list[dict[str, Any]], draft: Draft) -> dict[str, Any]:
     if not code.is_offered:
-        draft.lose(code.name, "is_discoverable_tool", "the agent would have to discover it first; here it has it at once")
+        draft.lose(
+            code.name, "is_discoverable_tool", "the agent would have to discover it first; here it has it at once"
+        )
     parameters = copy.deepcopy(code.parameters)
     for argument in code.untyped:
         values = [call[argument] for call in calls if argument in call]
         parameters["properties"][argument] = {**inferred(values), **parameters["properties"][argument]}
-        reason = "its type is a class of the benchmark; " + ("inferred from calls" if values else "every value is allowed")
+        reason = "its type is a class of the benchmark; " + (
+            "inferred from calls" if values else "every value is allowed"
+        )
         draft.lose(code.name, f"parameters.{argument}", reason)
     parameters = widened(parameters, calls, lambda place, reason: draft.lose(code.name, place, reason))
     return mock(name, code.description, parameters)
@@ -132,8 +139,8 @@ def _observed_calls(domain: Domain) -> dict[str, list[dict[str, Any]]]:
     """Tool of the assistant's to the arguments of every call in the files, in the order of first use."""
     calls: dict[str, list[dict[str, Any]]] = {}
     for task in domain.tasks:
-        made = [call for message in task.history for call in message.tool_calls or ()]
-        for call in (*task.actions, *made):
+        made: list[Action | ToolCall] = [call for message in task.history for call in message.tool_calls or ()]
+        for call in [*task.actions, *made]:
             if call.requestor == "assistant":
                 calls.setdefault(call.name, []).append(call.arguments)
     return calls
@@ -156,9 +163,13 @@ def _add_task(task: Tau2Task, names: ToolNames, database: Mapping[str, Any], dra
     for place in unknown_fields(task):
         draft.lose(source, place, "a field that is not known here")
     _note_fields(task, source, draft)
+    if len(task.actions) > MAX_EXPECTED_CALLS:
+        draft.leave_out(source, TOO_MANY_CALLS)
+        return
     checks = checks_of(task, source, names, draft)
-    if not checks or not names.by_source:
-        draft.leave_out(source, _ALWAYS_PASSED if task.evaluation_criteria is None else _NO_CHECK)
+    reason = _why_left_out(task, checks, names)
+    if reason is not None:
+        draft.leave_out(source, reason)
         return
     if all(check["kind"] == "not_called" for check in checks):
         draft.lose(source, "evaluation_criteria.actions", _IDLE)
@@ -175,9 +186,17 @@ def _add_task(task: Tau2Task, names: ToolNames, database: Mapping[str, Any], dra
     }
 
 
+def _why_left_out(task: Tau2Task, checks: Sequence[Any], names: ToolNames) -> str | None:
+    if task.evaluation_criteria is None:
+        return _ALWAYS_PASSED
+    if not checks:
+        return _NO_CHECK
+    return None if names.by_source else _NO_TOOL
+
+
 def _note_fields(task: Tau2Task, source: str, draft: Draft) -> None:
-    for name, text in [] if task.description is None else list(task.description):
-        if text and name in type(task.description).model_fields:
+    for name in Description.model_fields:
+        if getattr(task.description, name, None):
             draft.lose(source, f"description.{name}", "tasks here have no notes")
     for name, reason in _LISTED.items():
         if getattr(task, name):
@@ -193,7 +212,9 @@ def _note_fields(task: Tau2Task, source: str, draft: Draft) -> None:
         )
     if state.initialization_data is not None and state.initialization_data.user_data:
         draft.lose(
-            source, "initial_state.initialization_data.user_data", "the simulated user's own state; there is no such user"
+            source,
+            "initial_state.initialization_data.user_data",
+            "the simulated user's own state; there is no such user",
         )
 
 

@@ -22,8 +22,8 @@ _PLACE = "evaluation_criteria"
 _PARTS = frozenset(("DB", "ENV_ASSERTION", "ACTION", "COMMUNICATE", "NL_ASSERTION"))
 _NO_PART = "the reward does not depend on it, since reward_basis does not name its part"
 _STATE = (
-    "the state at the end is computed by the benchmark's code; the reference solution's calls are required in its place, "
-    "so that another way to the same state fails"
+    "the state at the end is computed by the benchmark's code; the reference solution's calls are required instead, so "
+    "that another way to the same state fails"
 )
 _UNBOUNDED = "without a tools.py it is not known which tools write: calls that should not have been made go unnoticed"
 _MANY_DIGITS = re.compile(r"\d{4}")
@@ -90,9 +90,11 @@ def _add_calls(work: _Criteria, basis: set[str]) -> None:
     else:
         for number, _ in mine:
             work.lose(f"actions[{number}]", _NO_PART)
-    if basis & {"DB", "ENV_ASSERTION"}:
+    if basis & {"DB", "ENV_ASSERTION"} and (mine or work.criteria.env_assertions):
         work.lose("reward_basis", _STATE)
-    if "DB" in basis:
+    # The benchmark compares no states where a task has neither of the two.
+    is_compared = work.criteria.actions is not None or work.criteria.env_assertions is not None
+    if "DB" in basis and is_compared:
         _add_bounds(work, [action.name for _, action in mine])
 
 

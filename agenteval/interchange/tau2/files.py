@@ -32,7 +32,7 @@ class Domain:
     database_file: str | None = None
     tools: list[ToolCode] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
-    """Names beside the tasks file that nothing reads."""
+    """Names in the folder that nothing reads; a file given alone has no folder of its own."""
 
     @property
     def has_tool_code(self) -> bool:
@@ -49,7 +49,9 @@ def read_domain(path: Path) -> Domain:
     """
     tasks_file = path / "tasks.json" if path.is_dir() else path
     if not tasks_file.is_file():
-        raise InputError(f"{tasks_file} is no file. Name a tau2-bench tasks file, or a domain's folder with tasks.json.")
+        raise InputError(
+            f"{tasks_file} is no file. Name a tau2-bench tasks file, or a domain's folder with tasks.json."
+        )
     folder = tasks_file.resolve().parent
     domain = Domain(name=folder.name if tasks_file.stem == "tasks" else f"{folder.name}-{tasks_file.stem}")
     documents = [
@@ -59,8 +61,10 @@ def read_domain(path: Path) -> Domain:
         _read_tools(folder, domain),
     ]
     raise_if_any(document for document in documents if document is not None)
-    read = {tasks_file.name, domain.policy_file, domain.database_file, "tools.py" if domain.tools else None}
-    domain.unread = sorted(item.name for item in folder.iterdir() if item.name not in read and item.name[:1] not in "._")
+    if path.is_dir():
+        read = {tasks_file.name, domain.policy_file, domain.database_file, "tools.py" if domain.tools else None}
+        names = sorted(item.name for item in folder.iterdir())
+        domain.unread = [name for name in names if name not in read and not name.startswith((".", "_"))]
     return domain
 
 
@@ -143,5 +147,3 @@ def _places_of_tools(folder: Path) -> Iterator[Path]:
     yield folder / "tools.py"
     if folder.parts[-4:-1] == ("data", "tau2", "domains"):
         yield folder.parents[3] / "src" / "tau2" / "domains" / folder.name / "tools.py"
-
-

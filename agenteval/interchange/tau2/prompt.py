@@ -10,8 +10,8 @@ from agenteval.interchange.draft import Draft, starting_messages
 from agenteval.interchange.tau2.models import HistoryMessage, Instructions, Tau2Task
 
 _OPENING = (
-    "I cannot answer questions, so here is all that I was given to say; where it says you, it means me, the user. Where you "
-    "need my confirmation for what I ask, take it as given."
+    "I cannot answer questions, so here is all that I was given to say; where it says you, it means me, the user. "
+    "Where you need my confirmation for what I ask, take it as given."
 )
 _HEADINGS = {
     "reason_for_call": "Why I call",
@@ -48,7 +48,9 @@ def _history(messages: list[HistoryMessage], source: str, draft: Draft) -> Itera
     for number, message in enumerate(messages):
         place = f"initial_state.message_history[{number}]"
         if message.tool_calls:
-            draft.lose(source, f"{place}.tool_calls", "a message here is a text; calls made before the start are left out")
+            draft.lose(
+                source, f"{place}.tool_calls", "a message here is a text; calls made before the start are left out"
+            )
         if message.role not in _ROLES:
             draft.lose(source, place, "a message here is the system's, the user's or the agent's; others are left out")
         elif message.role == "system" and number > 0:

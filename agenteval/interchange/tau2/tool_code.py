@@ -17,7 +17,9 @@ from agenteval.loading import Document
 
 _DECORATORS = ("is_tool", "is_discoverable_tool")
 _SIMPLE = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "dict": "object", "list": "array"}
-_LISTS = ("list", "List", "Sequence", "tuple", "Tuple")
+_LISTS = frozenset(("list", "List", "Sequence", "tuple", "Tuple"))
+_OBJECTS = frozenset(("dict", "Dict", "Mapping"))
+_OTHERS = frozenset(("Any", "Literal", "Optional", "Union", "typing"))
 _SECTION = re.compile(r"^\s*(Args|Arguments|Parameters|Returns|Return|Raises|Example|Examples|Note|Notes):\s*$")
 _ARGUMENT = re.compile(r"^\s+(\w+)\s*(?:\([^)]*\))?:\s*(.*)$")
 
@@ -29,9 +31,9 @@ class ToolCode:
     name: str
     description: str
     parameters: dict[str, Any]
-    """JSON Schema; a parameter whose type is a class of the benchmark allows every value."""
+    """JSON Schema; what a class of the benchmark describes may have any value."""
     untyped: tuple[str, ...]
-    """Those parameters."""
+    """Parameters whose type names such a class, or is not given."""
     changes_state: bool
     """Whether the benchmark counts it among the tools that change the database."""
     is_offered: bool
@@ -50,8 +52,8 @@ def read_tool_code(path: Path) -> tuple[list[ToolCode], list[Problem]]:
             tree = ast.parse(text, filename=str(path))
         found = {tool.name: tool for tool in _tools(tree)}
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line = getattr(error, "lineno", None)
-        return [], [Problem(path=path, line=line, key="", message=f"not Python: {error or type(error).__name__}")]
+        line, why = getattr(error, "lineno", None), getattr(error, "msg", str(error)) or type(error).__name__
+        return [], [Problem(path=path, line=line, key="", message=f"not Python: {why}")]
     unusable = [message for tool in found.values() for _, message in unwritable([tool.description, tool.parameters])]
     return list(found.values()), [Problem(path=path, line=None, key="", message=message) for message in unusable]
 
@@ -78,14 +80,14 @@ def _tool(node: ast.FunctionDef | ast.AsyncFunctionDef, decorator: ast.expr) -> 
     arguments += node.args.kwonlyargs
     schemas = {argument.arg: _schema(argument.annotation) for argument in arguments}
     properties = {
-        name: {**(schema or {}), **({"description": documented[name]} if name in documented else {})}
+        name: {**schema, **({"description": documented[name]} if name in documented else {})}
         for name, schema in schemas.items()
     }
     return ToolCode(
         name=node.name,
         description=description or f"The function {node.name} of the benchmark.",
         parameters=closed_object(properties, required=[name for name in schemas if name not in optional]),
-        untyped=tuple(name for name, schema in schemas.items() if schema is None),
+        untyped=tuple(argument.arg for argument in arguments if not _is_plain(argument.annotation)),
         changes_state=bool(changes.value) if isinstance(changes, ast.Constant) and is_settled else kind == "WRITE",
         is_offered=_name(decorator.func if isinstance(decorator, ast.Call) else decorator) == "is_tool",
     )
@@ -97,41 +99,57 @@ def _name(node: ast.expr | None) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _schema(node: ast.expr | None) -> dict[str, Any] | None:
-    """The schema of an annotation; None where it names a class of the benchmark, or is none."""
+def _is_plain(node: ast.expr | None) -> bool:
+    """Whether an annotation is made of Python's own types alone."""
+    if node is None or any(isinstance(part, ast.Constant) and isinstance(part.value, str) for part in _types(node)):
+        return False
+    names = {_name(part) for part in _types(node) if isinstance(part, ast.Name | ast.Attribute)}
+    return names <= _SIMPLE.keys() | _LISTS | _OBJECTS | _OTHERS
+
+
+def _types(node: ast.expr) -> Iterator[ast.AST]:
+    """The parts of an annotation but the values of its literals."""
+    left: list[ast.AST] = [node]
+    while left:
+        part = left.pop()
+        yield part
+        is_literal = isinstance(part, ast.Subscript) and _name(part.value) == "Literal"
+        left += [] if is_literal else ast.iter_child_nodes(part)
+
+
+def _schema(node: ast.expr | None) -> dict[str, Any]:
+    """The schema of an annotation, as far as its names are known."""
     if isinstance(node, ast.Constant) and node.value is None:
         return {"type": "null"}
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return _union([node.left, node.right])
     if isinstance(node, ast.Subscript):
-        name = _name(node.value)
         inner = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if name == "Literal":
-            return _literal(inner)
-        if name in ("Optional", "Union"):
-            return _union([*inner, ast.Constant(None)] if name == "Optional" else inner)
-        if name in _LISTS:
-            items = _schema(inner[0]) if len(inner) == 1 else None
-            return {"type": "array", **({} if not items else {"items": items})}
-        return {"type": "object"} if name in ("dict", "Dict", "Mapping") else None
-    if _name(node) == "Any":
-        return {}
+        return _generic(_name(node.value), inner)
     kind = _SIMPLE.get(_name(node))
-    return None if kind is None else {"type": kind}
+    return {} if kind is None else {"type": kind}
 
 
-def _union(nodes: list[ast.expr]) -> dict[str, Any] | None:
+def _generic(name: str, inner: list[ast.expr]) -> dict[str, Any]:
+    if name == "Literal":
+        return _literal(inner)
+    if name in ("Optional", "Union"):
+        return _union([*inner, ast.Constant(None)] if name == "Optional" else inner)
+    if name in _LISTS:
+        items = _schema(inner[0]) if len(inner) == 1 else {}
+        return {"type": "array", **({"items": items} if items else {})}
+    return {"type": "object"} if name in _OBJECTS else {}
+
+
+def _union(nodes: list[ast.expr]) -> dict[str, Any]:
     schemas = [_schema(node) for node in nodes]
-    known = [schema for schema in schemas if schema is not None]
-    if len(known) < len(schemas):
-        return None
-    return {} if {} in known else {"anyOf": known}
+    return {} if {} in schemas else {"anyOf": schemas}
 
 
-def _literal(nodes: list[ast.expr]) -> dict[str, Any] | None:
+def _literal(nodes: list[ast.expr]) -> dict[str, Any]:
     values = [node.value for node in nodes if isinstance(node, ast.Constant)]
     is_plain = len(values) == len(nodes) and all(value is None or isinstance(value, str | int) for value in values)
-    return {**inferred(values), "enum": values} if is_plain else None
+    return {**inferred(values), "enum": values} if is_plain else {}
 
 
 def _documentation(docstring: str) -> tuple[str, dict[str, str]]:

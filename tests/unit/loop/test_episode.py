@@ -25,6 +25,7 @@ from agenteval.loop.episode import Attempt, BootSession, EpisodeSetting, run_epi
 from agenteval.loop.probes import PROBES, run_probes
 from agenteval.records import Episode, EpisodeStatus, StopReason, Turn
 from agenteval.server import OutsideServer
+from agenteval.spec import CalledCheck, ErrorFault, TaskVariant, TogetherCheck, TokensCheck
 from agenteval.store import RunReader, RunWriter
 
 FINISH = Reply(calls=[Call("finish", {"answer": "42"})])
@@ -88,16 +89,14 @@ def setting_for(
 
 
 def attempt(
-    replies: list[Reply], factory: GraphFactory = build_graph, **config: Any
+    replies: list[Reply], factory: GraphFactory = build_graph, variant: TaskVariant = made.VARIANT, **config: Any
 ) -> tuple[Attempt | AgentevalError, Stored, FakeVllm]:
     """One episode on a server of its own, and what was stored of it."""
     stored = Stored()
     with FakeVllm(FakeConfig(script=(Script("", replies),), **config)) as server, boot_on(server) as boot:
         with storing(stored) as writer:
             try:
-                result: Attempt | AgentevalError = run_episode(
-                    made.plan(), made.VARIANT, setting_for(writer, factory), boot
-                )
+                result: Attempt | AgentevalError = run_episode(made.plan(), variant, setting_for(writer, factory), boot)
             except AgentevalError as error:
                 result = error
         return result, stored, server
@@ -117,6 +116,76 @@ def test_a_finished_episode_is_stored_turn_by_turn_and_then_whole() -> None:
     assert stored.episodes == [result.episode]
     assert (result.episode.answer, result.episode.turns) == ("42", 2)
     assert [[call.tool for call in turn.tool_calls] for turn in stored.turns] == [["look"], ["finish"]]
+
+
+TALK = replace(made.VARIANT, follow_ups=("And order 8?",))
+
+
+def test_an_episode_with_follow_ups_is_one_episode() -> None:
+    result, stored, _ = attempt([FINISH, LOOK, Reply(calls=[Call("finish", {"answer": "43"})])], variant=TALK)
+    assert isinstance(result, Attempt)
+    assert (result.episode.answer, result.episode.turns) == ("43", 3)
+    assert stored.kinds == ["Turn", "Turn", "Turn", "Episode"]
+
+
+def test_turns_that_run_out_after_a_follow_up_leave_no_answer() -> None:
+    episode = ended([FINISH, LOOK], variant=TALK)
+    assert (episode.status, episode.stop_reason) == (EpisodeStatus.FINISHED, StopReason.MAX_TURNS)
+    assert (episode.answer, episode.turns) == (None, made.SETTINGS.max_turns)
+
+
+def test_a_graph_that_does_not_end_for_the_users_next_message_is_told_so() -> None:
+    """It would put words after the finish tool that no user has asked for."""
+
+    def factory(context: EpisodeContext) -> Any:
+        def invoke(state: Any, config: Any) -> Any:
+            ask(context, tools=context.toolbox.schemas())
+            context.toolbox.call("finish", '{"answer": "1"}', "call_000_00")
+            ask(context)
+            return {"messages": [{"role": "assistant", "content": "never"}]}
+
+        return SimpleNamespace(invoke=invoke)
+
+    episode = ended([FINISH], factory, variant=TALK)
+    assert (episode.status, episode.stop_reason, episode.turns) == (EpisodeStatus.NOT_RUN, StopReason.AGENT, 1)
+    assert episode.message is not None
+    assert "must end when context.toolbox.is_finished" in episode.message
+
+
+def test_a_tasks_own_limits_are_the_ones_that_hold() -> None:
+    settings = made.SETTINGS.model_copy(update={"max_turns": 2, "max_tokens": 17, "parallel_tool_calls": False})
+    result, _, server = attempt([LOOK], variant=replace(made.VARIANT, settings=settings))
+    assert isinstance(result, Attempt)
+    assert (result.episode.stop_reason, result.episode.turns) == (StopReason.MAX_TURNS, 2)
+    assert {request["max_completion_tokens"] for request in server.requests} == {17}
+    assert {request["parallel_tool_calls"] for request in server.requests} == {False}
+
+
+def test_checks_see_the_tokens_and_the_calls_of_every_turn() -> None:
+    checks = (
+        TokensCheck(kind="tokens", at_most=1),
+        CalledCheck(kind="called", tool="look", where="turn == 1 && args.id == 7"),
+        TogetherCheck(kind="together", tools=("look", "push")),
+    )
+    both = Reply(calls=[Call("look", {"id": 7}), Call("push", {"item": "a"})])
+    result, stored, _ = attempt([LOOK, both, FINISH], variant=replace(made.VARIANT, checks=checks))
+    assert isinstance(result, Attempt)
+    written = sum(len(turn.output_ids) for turn in stored.turns)
+    assert [grade.passed for grade in result.grades] == [False, True, True]
+    assert result.grades[0].reason == f"{written} output tokens; wanted at most 1"
+    assert stored.kinds == ["Turn"] * 3 + ["Grade"] * 3 + ["Episode"]
+
+
+def test_a_fault_that_fired_is_stored_with_its_call() -> None:
+    fault = ErrorFault(kind="error", tool="look", at=(1,), message="busy")
+    _, stored, _ = attempt([LOOK, LOOK, FINISH], variant=replace(made.VARIANT, faults=(fault,)))
+    calls = [call for turn in stored.turns for call in turn.tool_calls]
+    assert [(call.tool, call.fault, call.error) for call in calls] == [
+        ("look", "error#0", "busy"),
+        ("look", None, None),
+        ("finish", None, None),
+    ]
+    assert all(call.is_repeatable for call in calls)
 
 
 def raises(error: BaseException) -> GraphFactory:

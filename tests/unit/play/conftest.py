@@ -57,6 +57,8 @@ tasks:
   - name: cook
     prompt: Cook.
     tools: [put, bake, world, break]
+"""
+WORLD = """
     world: {shelves: {}, log: [first]}
 """
 CHECKS = """
@@ -74,7 +76,7 @@ def play(tmp_path: Path) -> Play:
 
     def opened(more: str = CHECKS, *, finish: str = "finish") -> PlaySession:
         (tmp_path / "suite.yaml").write_text(HEAD.replace("{finish}", finish))
-        (tmp_path / "kitchen.yaml").write_text(TOOLS + TASK + more)
+        (tmp_path / "kitchen.yaml").write_text(TOOLS + TASK + ("" if "world:\n" in more else WORLD) + more)
         return PlaySession(load_suite(tmp_path).variants[0], clock=CLOCK)
 
     return opened

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,54 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agenteval.errors import FileProblemsError, InputError
-from agenteval.spec import AnswerCheck, CalledCheck, Suite, WorldCheck, load_suite
+from agenteval.spec import AnswerCheck, CalledCheck, WorldCheck, load_suite
 
-HEAD: dict[str, Any] = {
-    "name": "demo",
-    "description": "A suite.",
-    "agent": {
-        "system_prompt": "Help.",
-        "tool_choice": "required",
-        "max_turns": 4,
-        "max_tokens": 64,
-        "parallel_tool_calls": False,
-        "finish_tool": "finish",
-    },
-}
-TOOL: dict[str, Any] = {"name": "look", "description": "Looks.", "parameters": {"type": "object"}}
-TASK: dict[str, Any] = {
-    "name": "find",
-    "prompt": "Find it.",
-    "tools": ["look"],
-    "checks": [{"kind": "answer", "contains": ["x"]}],
-}
-
-
-def write(folder: Path, head: Any = HEAD, **files: Any) -> Path:
-    """A suite folder; each file is given as text, or as what its YAML says."""
-    for name, content in {"suite": head, **files}.items():
-        text = content if isinstance(content, str) else json.dumps(content, indent=1)
-        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
-    return folder
-
-
-def load(folder: Path, *, tool: dict[str, Any] | None = None, task: dict[str, Any] | None = None) -> Suite:
-    """A suite of one tool and one task, with the given fields changed."""
-    return load_suite(write(folder, a={"tools": [{**TOOL, **(tool or {})}], "tasks": [{**TASK, **(task or {})}]}))
-
-
-def problems_of(folder: Path) -> list[tuple[str, str, str]]:
-    """File, key and message of every problem."""
-    with pytest.raises(FileProblemsError) as caught:
-        load_suite(folder)
-    return [(problem.path.name, problem.key, problem.message) for problem in caught.value.problems]
-
-
-def one_problem(folder: Path, **fields: Any) -> tuple[str, str]:
-    with pytest.raises(FileProblemsError) as caught:
-        load(folder, **fields)
-    (problem,) = caught.value.problems
-    return problem.key, problem.message
+from .conftest import HEAD, TASK, TOOL, load, one_problem, problems_of, write
 
 
 def test_the_shipped_suite_loads() -> None:
