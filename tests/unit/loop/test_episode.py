@@ -153,11 +153,11 @@ def test_a_graph_that_does_not_end_for_the_users_next_message_is_told_so() -> No
 
 
 def test_a_tasks_own_limits_are_the_ones_that_hold() -> None:
-    settings = made.SETTINGS.model_copy(update={"max_turns": 2, "max_tokens": 17, "parallel_tool_calls": False})
+    settings = made.SETTINGS.model_copy(update={"max_turns": 2, "max_tokens": 170, "parallel_tool_calls": False})
     result, _, server = attempt([LOOK], variant=replace(made.VARIANT, settings=settings))
     assert isinstance(result, Attempt)
     assert (result.episode.stop_reason, result.episode.turns) == (StopReason.MAX_TURNS, 2)
-    assert {request["max_completion_tokens"] for request in server.requests} == {17}
+    assert {request["max_completion_tokens"] for request in server.requests} == {170}
     assert {request["parallel_tool_calls"] for request in server.requests} == {False}
 
 
