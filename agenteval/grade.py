@@ -32,7 +32,7 @@ from agenteval.spec import (
     UnchangedCheck,
     WorldCheck,
 )
-from agenteval.tools import parse_json, patch_between
+from agenteval.tools import parse_json
 
 MAX_ANSWER_CHARACTERS = 20_000
 """Patterns see no more of an answer, so that their cost is bounded."""
@@ -153,9 +153,9 @@ def _judge_world(check: WorldCheck, variant: TaskVariant, played: Played) -> _Fi
 
 def _judge_unchanged(check: UnchangedCheck, variant: TaskVariant, played: Played) -> _Finding:
     places = [
-        operation["path"]
-        for operation in patch_between(variant.world, played.episode.world)
-        if not any(_is_at_or_below(operation["path"], pointer) for pointer in check.excepted)
+        place
+        for place in _changes(variant.world, played.episode.world, "")
+        if not any(_is_at_or_below(place, pointer) for pointer in check.excepted)
     ]
     if not places:
         return _Finding(passed=True, reason="nothing else changed in the world")
@@ -163,8 +163,24 @@ def _judge_unchanged(check: UnchangedCheck, variant: TaskVariant, played: Played
     return _Finding(passed=False, reason=f"the world also changed at {shown}")
 
 
+def _changes(before: Any, after: Any, path: str) -> Iterator[str]:
+    """JSON Pointers of what differs, in order; a list that has got another length differs as a whole."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in sorted({*before, *after}):
+            place = f"{path}/{expressions.pointer_part(key)}"
+            if key in before and key in after:
+                yield from _changes(before[key], after[key], place)
+            else:
+                yield place
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, pair in enumerate(zip(before, after, strict=True)):
+            yield from _changes(*pair, f"{path}/{index}")
+    elif not expressions.is_same(before, after):
+        yield path
+
+
 def _is_at_or_below(path: str, pointer: str) -> bool:
-    return path == pointer or path.startswith(pointer.rstrip("/") + "/")
+    return path == pointer or path.startswith(pointer + "/")
 
 
 def _judge_called(check: CalledCheck, variant: TaskVariant, played: Played) -> _Finding:

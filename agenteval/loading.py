@@ -6,11 +6,13 @@ like. Knows YAML and pydantic; must not know what the models mean.
 
 from __future__ import annotations
 
+import gc
 import math
 import re
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -97,6 +99,18 @@ class Document:
     def problem(self, key: KeyPath, message: str) -> Problem:
         """A problem at `key` of this file."""
         return Problem(path=self.path, line=self.line(key), key=key_text(key), message=message)
+
+
+@contextmanager
+def collecting_later() -> Iterator[None]:
+    """The collector of cycles is off meanwhile: it would walk the many objects of files again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def read_yaml(path: Path) -> Document:
@@ -227,7 +241,7 @@ class _Builder:
             if not isinstance(name_node, yaml.ScalarNode):
                 self._report("a key must be a plain text")
                 continue
-            name = self._text(name_node)
+            name = name_node.value
             if name == "<<" and not name_node.style:
                 self._report("merge keys (<<) are not read; write the fields out")
             elif name in mapping:
@@ -245,7 +259,7 @@ class _Builder:
         return mapping
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
-        text = self._text(node)
+        text: str = node.value
         # A plain scalar has no style, or an empty one from the parser in C.
         if node.style:
             return text
@@ -257,15 +271,6 @@ class _Builder:
             return self._number(int(text) if len(text) <= MAX_INTEGER_CHARACTERS else math.inf, text)
         if _FLOAT.match(text):
             return self._number(float(text), text)
-        return text
-
-    def _text(self, node: yaml.ScalarNode) -> str:
-        text: str = node.value
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            self._report(f"{text!r} holds half a character (a lone surrogate), which no file can store")
-            return ""
         return text
 
     def _number(self, value: float, text: str) -> float:

@@ -142,6 +142,10 @@ def arguments(of: Contract) -> tuple[str, ...]:
     return ("-m", "vllm", *eager, *(str(word) for option in {**options, **named}.items() for word in option))
 
 
+COUNTERS = ("prefix_cache_hits", "prefix_cache_queries", "prompt_tokens", "prompt_tokens_cached", "num_preemptions")
+"""Counters of the engine that a boot reads at its start."""
+
+
 def boot(of: Contract, **fields: Any) -> Boot:
     made = Boot(
         boot_id=BOOT,
@@ -158,7 +162,7 @@ def boot(of: Contract, **fields: Any) -> Boot:
             "cache_config": {"enable_prefix_caching": str(of.cache.mode != "disabled")},
             "config": server_config(of),
             "log": {"attention_backend": of.engine.attention_backend or "FLASH_ATTN"},
-            "metrics": {"vllm:prefix_cache_hits_total": 0.0, "vllm:num_preemptions_total": 0.0},
+            "metrics": dict.fromkeys(map("vllm:{}_total".format, COUNTERS), 0.0),
         },
     )
     return replace(made, **fields)

@@ -73,14 +73,16 @@ class CacheAuditor:
         cached, lookups, prompt = (counted(boot, end, name) for name in (CACHED, LOOKUPS, PROMPT))
         is_recounted = lookups is not None and prompt is not None and lookups > prompt
         holds = None if hits is None else hits >= reported if is_recounted else hits == reported
+        observed = _number(hits)
+        if is_recounted:
+            observed = f"{_number(cached)}; hits {observed} in {_number(lookups)} lookups of {_number(prompt)} tokens"
         if cached is not None and cached != reported:
-            holds = False
-        again = f", of {_number(lookups)} looked up for prompts of {_number(prompt)}" if is_recounted else ""
+            holds, observed = False, f"{_number(cached)}; hits {_number(hits)}"
         return self._finding.judged(
             "cached tokens of all requests against the engine's own counter",
-            None if not self._turns else holds,
+            holds if self._turns else None,
             expected=f"{reported}, the sum over the recorded turns",
-            observed=f"{_number(hits if cached is None else cached)}; hits {_number(hits)}{again}",
+            observed=observed,
             boot=boot.boot_id,
         )
 

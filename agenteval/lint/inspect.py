@@ -10,7 +10,7 @@ from agenteval.errors import Problem
 from agenteval.lint.faults import fault_warnings
 from agenteval.lint.tasks import task_warnings
 from agenteval.lint.tools import tool_warnings, world_warnings
-from agenteval.loading import Document, KeyPath
+from agenteval.loading import Document, KeyPath, collecting_later
 from agenteval.spec import LoadedSuite, Suite, TaskVariant, ToolMock, load_suite_files
 
 Oddity = tuple[KeyPath, str]
@@ -26,6 +26,7 @@ class Inspection:
     """In order of file and line."""
 
 
+@collecting_later()
 def inspect_suite(path: Path) -> Inspection:
     """Load a suite and look it through.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pydantic
 
 from agenteval.errors import FileProblemsError, InputError, Problem
-from agenteval.loading import Document, KeyPath, raise_if_any, read_yaml, validate
+from agenteval.loading import Document, KeyPath, collecting_later, raise_if_any, read_yaml, validate
 from agenteval.spec.checks import CalledCheck, Check, FunctionCheck, NotCalledCheck, OrderCheck, TogetherCheck
 from agenteval.spec.functions import FunctionError, SuiteFunction, load_function
 from agenteval.spec.python_files import read_python
@@ -45,6 +45,7 @@ def load_suite(path: Path) -> Suite:
     return load_suite_files(path).suite
 
 
+@collecting_later()
 def load_suite_files(path: Path) -> LoadedSuite:
     """Load the suite in a folder, with the places of its parts.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import datetime
 import json
 from dataclasses import dataclass, replace
@@ -158,7 +157,7 @@ class _Call:
 
     def _function_answer(self, function: SuiteFunction, world: dict[str, Any]) -> Outcome:
         try:
-            answer = function.call(copy.deepcopy(self.args), copy.deepcopy(world), self.state.clock)
+            answer = function.call(_copied(self.args), _copied(world), self.state.clock)
             result, new_world = answer
             # Through JSON, so that nothing of the function's own stays reachable.
             result, new_world = json.loads(canonical_json([result, new_world]))
@@ -184,13 +183,23 @@ def _operation(effect: Effect, scope: Scope) -> dict[str, Any]:
 
 def _patched(world: dict[str, Any], operations: list[dict[str, Any]]) -> dict[str, Any]:
     """The world after all operations; a failing one leaves the world before whole."""
-    world = copy.deepcopy(world)
+    world = _copied(world)
+    if all(operation["op"] != "copy" for operation in operations):
+        patched: dict[str, Any] = jsonpatch.JsonPatch(operations).apply(world, in_place=True)
+        return patched
     for operation in operations:
         world = jsonpatch.JsonPatch([operation]).apply(world, in_place=True)
         # Copies of copies double with every operation: more than memory holds before the last one is made.
-        if operation["op"] == "copy" and expressions.size_of(world, MAX_STATE_CHARACTERS) > MAX_STATE_CHARACTERS:
+        if expressions.size_of(world, MAX_STATE_CHARACTERS) > MAX_STATE_CHARACTERS:
             raise ExpressionError(f"the world is longer than {MAX_STATE_CHARACTERS:,} characters")
     return world
+
+
+def _copied(value: Any) -> Any:
+    """A JSON value anew; several times faster than `copy.deepcopy`, which looks for values that stand twice."""
+    if isinstance(value, dict):
+        return {key: _copied(item) if isinstance(item, dict | list) else item for key, item in value.items()}
+    return [_copied(item) if isinstance(item, dict | list) else item for item in value]
 
 
 def _later(clock: str, state: State, seconds: float) -> State:

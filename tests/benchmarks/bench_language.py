@@ -1,6 +1,6 @@
 """How long a mock call and the loading of large suites take: `python tests/benchmarks/bench_language.py`.
 
-Each figure comes from a fresh process, since parsed expressions and schemas are kept; pytest does not collect this file.
+Each figure comes from fresh processes, since parsed expressions and schemas are kept. Pytest does not collect this.
 """
 
 from __future__ import annotations

@@ -17,6 +17,43 @@ from agenteval.models import cache_folder
 pytestmark = pytest.mark.vllm
 ROOT = Path(__file__).parents[2]
 SUITE = str(ROOT / "tasks" / "starter")
+TALK_HEAD = """
+name: talk
+description: A lamp, a fault and a user who asks twice.
+agent:
+  system_prompt: You do what the user asks with tool calls, then you call finish.
+  tool_choice: required
+  max_turns: 6
+  max_tokens: 64
+  parallel_tool_calls: true
+  finish_tool: finish
+"""
+TALK_TASKS = """
+tools:
+  - name: switch_lamp
+    description: Switch a lamp on or off.
+    parameters:
+      type: object
+      properties: {lamp: {type: string}, state: {type: string, enum: ["on", "off"]}}
+      required: [lamp, state]
+      additionalProperties: false
+    default:
+      returns: {lamp: "${args.lamp}", state: "${args.state}"}
+      effects: [{op: add, path: "/lamps/${args.lamp}", value: "${args.state}"}]
+      latency_s: 1
+tasks:
+  - name: two-lamps
+    prompt: Switch on the lamp ${vars.lamp}. Then call finish with its state.
+    follow_ups: ["Now switch ${vars.lamp} off again, then call finish."]
+    tools: [switch_lamp]
+    variants: {hall: {lamp: hall}}
+    world: {lamps: {hall: "off", desk: "off"}}
+    faults: [{kind: timeout, tool: switch_lamp, at: [1], applied: true}]
+    checks:
+      - {kind: world, that: "world.lamps[vars.lamp] == 'off'"}
+      - {kind: unchanged, except: ["/lamps/${vars.lamp}"]}
+      - {kind: called, tool: switch_lamp, outcome: any}
+"""
 
 
 def agenteval(database: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -64,6 +101,17 @@ def crowded(database: Path) -> tuple[int, dict[str, Any]]:
     return run_suite(database, str(ROOT / "examples" / "crowded.yaml"), 4)
 
 
+@pytest.fixture(scope="module")
+def talk(database: Path) -> tuple[int, dict[str, Any]]:
+    """A suite with a fault, a clock that moves, and a second question."""
+    folder = database.parent / "talk"
+    folder.mkdir()
+    (folder / "suite.yaml").write_text(TALK_HEAD)
+    (folder / "tasks.yaml").write_text(TALK_TASKS)
+    done = agenteval(database, "run", str(folder), "--contract", "isolated", "--json")
+    return done.returncode, json.loads(done.stdout)
+
+
 def test_strict_is_kept_in_every_clause_and_bit(strict: tuple[int, dict[str, Any]]) -> None:
     code, summary = strict
     assert summary["verdict"] == "kept", summary["clauses"]
@@ -86,6 +134,20 @@ def test_isolated_is_kept_and_reuses_only_its_own_turns(isolated: tuple[int, dic
     )
     assert float(first or 0) == 0
     assert float(later) > 0
+
+
+def test_a_fault_and_a_second_question_repeat_to_the_bit(talk: tuple[int, dict[str, Any]], database: Path) -> None:
+    code, summary = talk
+    assert (code, summary["verdict"]) == (0, "kept"), summary["clauses"]
+    assert summary["repeats"]["differing"]["logprobs"] == 0
+    # The model is small, so that only what it cannot help is certain: its first call meets the fault.
+    assert [fault["fired"] for fault in summary["faults"]] == [1, 1]
+    spoken = query(
+        database,
+        "select count(*) n from turns where messages_added::varchar like '%off again%' "
+        f"and run_id = '{summary['run_id']}'",
+    )
+    assert spoken[0]["n"] == 2
 
 
 def test_the_engines_defaults_move_logprobs_and_each_diverged_episode_is_named(
@@ -112,16 +174,16 @@ def test_every_turn_is_in_the_database_with_ids_and_logprobs(database: Path) -> 
     assert rows[0]["prompted"] is True
 
 
-@pytest.mark.usefixtures("strict", "isolated", "crowded")
+@pytest.mark.usefixtures("strict", "isolated", "talk", "crowded")
 def test_no_server_is_left_at_any_boots_port(database: Path) -> None:
     boots = query(database, "select base_url from boots")
-    assert len(boots) == 3
+    assert len(boots) == 4
     for row in boots:
         with socket.socket() as probe:
             port = int(row["base_url"].rpartition(":")[2])
             assert probe.connect_ex(("127.0.0.1", port)) != 0, row
 
 
-@pytest.mark.usefixtures("strict", "isolated", "crowded")
+@pytest.mark.usefixtures("strict", "isolated", "talk", "crowded")
 def test_no_note_of_a_running_server_is_left() -> None:
     assert list((cache_folder() / "boots").glob("*.json")) == []

@@ -72,6 +72,11 @@ def end(answered: int | None = None, **metrics: float | None) -> Change:
     return lambda facts, turns: (made.with_end(facts, answered, **metrics), turns)
 
 
+def put_off(*, hits: float, cached: float) -> Change:
+    """The scheduler looked some requests up more than once, for want of room."""
+    return end(prefix_cache_hits=hits, prefix_cache_queries=500.0, prompt_tokens=100.0, prompt_tokens_cached=cached)
+
+
 def config(section: str, **fields: Any) -> Change:
     """A section of the server's configuration reports something else."""
 
@@ -192,6 +197,9 @@ TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] 
     ("cache", "isolated, own turns hit", "isolated", {}, one_turn(4, cached_tokens=16), KEPT),
     ("cache", "isolated, a first turn hit", "isolated", {}, one_turn(3, cached_tokens=16), BREACHED),
     ("cache", "isolated, turns report less than the engine", "isolated", {}, end(prefix_cache_hits=99.0), BREACHED),
+    ("cache", "isolated, put off and looked up again", "isolated", {}, put_off(hits=99.0, cached=16.0), KEPT),
+    ("cache", "isolated, looked up again with fewer hits", "isolated", {}, put_off(hits=1.0, cached=16.0), BREACHED),
+    ("cache", "isolated, answers report another count", "isolated", {}, put_off(hits=99.0, cached=15.0), BREACHED),
     ("cache", "isolated, control missed", "isolated", {}, one_probe("cache-warm", 0), BREACHED),
     ("cache", "isolated, control unknown", "isolated", {}, one_probe("cache-warm", None), UNPROVEN),
     ("cache", "isolated, other salt hit", "isolated", {}, one_probe("cache-other-salt", 16), BREACHED),

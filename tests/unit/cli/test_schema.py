@@ -211,7 +211,7 @@ def test_an_editor_finds_every_kind_and_what_it_means(section: str) -> None:
         kind = schema["$defs"][reference["$ref"].removeprefix("#/$defs/")]["properties"]["kind"]
         assert kind["description"]
         kinds.append(kind["const"])
-    assert len(kinds) == len(set(kinds)) == {"checks": 9, "faults": 6}[section]
+    assert len(kinds) == len(set(kinds)) == {"checks": 10, "faults": 6}[section]
 
 
 def test_an_editor_finds_the_built_in_contracts() -> None:

@@ -50,6 +50,25 @@ def test_a_call_without_arguments_has_none_to_ask_for() -> None:
 
 
 @pytest.mark.parametrize(
+    ("fields", "count", "how"),
+    [
+        pytest.param({}, 2, "succeeded", id="success-where-nothing-is-said"),
+        pytest.param({"outcome": "success"}, 2, "succeeded", id="success"),
+        pytest.param({"outcome": "error"}, 2, "failed", id="error"),
+        pytest.param({"outcome": "any"}, 4, "was called", id="any"),
+        pytest.param({"outcome": "error", "where": "has(args.sum) && args.sum == 9"}, 1, "failed", id="error-where"),
+        pytest.param({"outcome": "any", "arguments": {"sum": 7}}, 1, "was called", id="any-with-arguments"),
+        pytest.param({"outcome": "error", "arguments": {"sum": 7}}, 0, "failed", id="none"),
+    ],
+)
+def test_called_may_ask_for_calls_that_failed(fields: dict[str, Any], count: int, how: str) -> None:
+    exactly = check(kind="called", tool="pay", at_least=count, at_most=count, **fields)
+    grade = judge(exactly, episode(), *PAID)
+    assert grade.passed is True
+    assert f" {how} {count} times; wanted at least {count}, at most {count}" in grade.reason
+
+
+@pytest.mark.parametrize(
     ("where", "passed"),
     [
         pytest.param("has(args.sum) && args.sum == 9", False, id="a-call-in-vain-counts"),

@@ -73,7 +73,7 @@ def test_models_may_be_given_by_their_own_classes_and_as_tuples(tmp_path: Path) 
     text = """
         from agenteval.spec import AnswerCheck, Case, Effect, Task, ToolMock
         TOOLS = (ToolMock(name="ship", description="Ships.", parameters={"type": "object"},
-                          default=Case(returns=1, effects=(Effect(op="move", source="/a", path="/b"),))),)
+                          default=Case(returns=1, effects=(Effect(**{"op": "move", "from": "/a", "path": "/b"}),))),)
         TASKS = (Task(name="t", prompt="Go.", tools=("ship",),
                       checks=(AnswerCheck(kind="answer", contains=("x",)),)) for _ in range(1))
         TASKS = tuple(TASKS)

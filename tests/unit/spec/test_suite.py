@@ -123,8 +123,8 @@ def test_variables_are_put_into_prompt_world_and_checks(tmp_path: Path) -> None:
         pytest.param(
             {"task": {"checks": [{"kind": "anser"}]}},
             "tasks[0].checks[0]",
-            "'anser' is not one of 'answer', 'world', 'called', 'not_called', 'order', 'together', 'turns', 'tokens', "
-            "'function'. Did you mean 'answer'?",
+            "'anser' is not one of 'answer', 'world', 'unchanged', 'called', 'not_called', 'order', 'together', "
+            "'turns', 'tokens', 'function'. Did you mean 'answer'?",
             id="unknown-kind-of-check",
         ),
         pytest.param(
