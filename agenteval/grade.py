@@ -9,8 +9,8 @@ import json
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agenteval import expressions
@@ -32,11 +32,12 @@ from agenteval.spec import (
     UnchangedCheck,
     WorldCheck,
 )
-from agenteval.tools import parse_json
+from agenteval.tools import UNANSWERED, parse_json, patch_between
 
 MAX_ANSWER_CHARACTERS = 20_000
 """Patterns see no more of an answer, so that their cost is bounded."""
-_NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d{1,3})?|[-+]?\.\d+")
+_NUMBER = re.compile(r"(?<![\w.])(?:[-+\u2212](?=[\d.]))?(?:\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d{1,3})?|\.\d+)")
+"""A number of an answer, no letter right before it; a hyphen after a letter or digit is none of its sign."""
 _AROUND = string.whitespace + string.punctuation
 _SHOWN_ANSWER, _SHOWN_WORLD, _SHOWN_PLACES = 200, 400, 5
 
@@ -70,7 +71,15 @@ def grade_episode(variant: TaskVariant, played: Played) -> tuple[Grade, ...]:
         variant: What was attempted.
         played: How the attempt went.
     """
-    return tuple(_grade(index, check, variant, played) for index, check in enumerate(variant.checks))
+    grades = tuple(_grade(index, check, variant, played) for index, check in enumerate(variant.checks))
+    broken = next((call.error for _, call in played.calls if (call.error or "").startswith(UNANSWERED)), None)
+    if broken is None:
+        return grades
+    # What the agent was told is no answer of the tool's, so that what follows is not the agent's failure.
+    return tuple(
+        replace(grade, passed=None, reason=f"not graded: {broken}") if grade.passed is False else grade
+        for grade in grades
+    )
 
 
 def _grade(index: int, check: Check, variant: TaskVariant, played: Played) -> Grade:
@@ -125,9 +134,13 @@ def _has_number(answer: str, check: AnswerCheck) -> bool:
     # A last digit's rounding in binary must not fail an answer that is right in decimal.
     slack = check.tolerance + 1e-9 * max(1.0, abs(check.number))
     return any(
-        abs(float(found[0].replace(",", "")) - check.number) <= slack and _has_unit(answer, found, check.unit)
+        abs(_value_of(found[0]) - check.number) <= slack and _has_unit(answer, found, check.unit)
         for found in _NUMBER.finditer(answer)
     )
+
+
+def _value_of(number: str) -> float:
+    return float(number.replace(",", "").replace("\u2212", "-"))
 
 
 def _has_unit(answer: str, number: re.Match[str], units: Sequence[str]) -> bool:
@@ -147,8 +160,24 @@ def _judge_world(check: WorldCheck, variant: TaskVariant, played: Played) -> _Fi
     world = played.episode.world
     names = {"world": world, "start": variant.world, "answer": played.answer, "vars": variant.vars}
     passed = expressions.evaluate_condition(check.that, names)
-    shown = _cut(canonical_json(world), _SHOWN_WORLD)
-    return _Finding(passed=passed, reason=f"{check.that} is {str(passed).lower()} in {shown}")
+    if passed:
+        return _Finding(passed=True, reason=f"{check.that} is true")
+    culprit = next((part for part in expressions.conjuncts(check.that) if _is_false(part, names)), check.that)
+    changes = [_change_text(operation) for operation in patch_between(variant.world, world)]
+    shown = _cut("; ".join(changes), _SHOWN_WORLD) if changes else "nothing"
+    return _Finding(passed=False, reason=f"{culprit} is false; changed since the start: {shown}")
+
+
+def _is_false(condition: str, names: Mapping[str, Any]) -> bool:
+    try:
+        return not expressions.evaluate_condition(condition, names)
+    except ExpressionError:
+        return False
+
+
+def _change_text(operation: Mapping[str, Any]) -> str:
+    gone = operation["op"] == "remove"
+    return f"{operation['path']} {'is gone' if gone else 'is ' + canonical_json(operation['value'])}"
 
 
 def _judge_unchanged(check: UnchangedCheck, variant: TaskVariant, played: Played) -> _Finding:

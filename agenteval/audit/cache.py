@@ -10,10 +10,11 @@ from agenteval.records import Boot, BootEnd, Evidence, Turn
 HITS = "vllm:prefix_cache_hits_total"
 """The engine's counter of prompt tokens that it read from the prefix cache."""
 CACHED = "vllm:prompt_tokens_cached_total"
-"""The same as it reports it with each answer, once a request."""
+"""The same as it tells them with the answers: once a request."""
 LOOKUPS = "vllm:prefix_cache_queries_total"
-"""Prompt tokens that it looked up there, as often as it did."""
+"""Prompt tokens that it looked for there: again each time a request is put off."""
 PROMPT = "vllm:prompt_tokens_total"
+"""Prompt tokens of all requests."""
 PREEMPTIONS = "vllm:num_preemptions_total"
 
 

@@ -1,4 +1,4 @@
-"""Tools: equal calls in equal states gave equal results."""
+"""Tools: equal calls in equal states gave equal results, and which declared faults happened."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ToolsAuditor:
                 self._out_of_place.append(f"{where}: {call.call_id}")
 
     def conclude(self) -> Iterator[Evidence]:
-        """Each call asked twice, equal calls compared, then ids and order."""
+        """Each call asked twice, equal calls compared, declared faults, then ids and order."""
         yield self._finding.judged(
             "each call, asked twice, gave the same result and world",
             not self._unrepeatable if self._calls else None,

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import importlib.resources
-import re
 import shlex
-import unicodedata
 from pathlib import Path
 
 import yaml
 
 from agenteval.cli.common import emit, say
-from agenteval.errors import InputError
+from agenteval.interchange.names import fitting_name
+from agenteval.interchange.writing import check_is_free
 from agenteval.log import printable
 from agenteval.spec.files import SUITE_FILE
 
@@ -21,17 +20,21 @@ FILES = (SUITE_FILE, "library.yaml")
 TASK = "renew-loan"
 """The task of the written suite that shows most."""
 _NAME_LINE = "name: new-suite\n"
-_LONGEST_NAME = 64
 
 
 def new_suite(arguments: argparse.Namespace) -> int:
-    """Write the files, then say what can be done with them."""
+    """Write the files, then say what can be done with them.
+
+    Raises:
+        InputError: If the folder has something in it.
+    """
     folder: Path = arguments.folder
-    _require_empty(folder)
+    check_is_free(folder)
+    suite = fitting_name(folder.resolve().name, prefix="suite")
     folder.mkdir(parents=True, exist_ok=True)
     for name in FILES:
         path = folder / name
-        path.write_text(_text(name, suite_name(folder.resolve())), encoding="utf-8")
+        path.write_text(_text(name, suite), encoding="utf-8")
         emit(printable(str(path)))
     shown = printable(shlex.quote(str(folder)))
     say(
@@ -42,25 +45,8 @@ def new_suite(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def suite_name(folder: Path) -> str:
-    """The last part of a folder's path as a suite's name, which starts with a letter and has no blanks."""
-    plain = unicodedata.normalize("NFKD", folder.name).encode("ascii", "ignore").decode()
-    name = re.sub(r"[^A-Za-z0-9_]+", "-", plain).strip("-_")
-    if not name[:1].isalpha():
-        name = f"suite-{name}".rstrip("-")
-    return name[:_LONGEST_NAME]
-
-
-def _require_empty(folder: Path) -> None:
-    if folder.is_dir() and not any(folder.iterdir()):
-        return
-    if folder.exists() or folder.is_symlink():
-        what = "is not empty" if folder.is_dir() else "is no folder"
-        raise InputError(f"{folder} {what}, and nothing is overwritten. Name a folder that is absent or empty.")
-
-
-def _text(file: str, name: str) -> str:
+def _text(file: str, suite: str) -> str:
     """One file of the suite; a name that YAML reads as something else, such as `true`, is quoted."""
     text = (importlib.resources.files("agenteval.cli") / "new_suite" / file).read_text(encoding="utf-8")
-    written = name if yaml.safe_load(name) == name else f'"{name}"'
+    written = suite if yaml.safe_load(suite) == suite else f'"{suite}"'
     return text.replace(_NAME_LINE, f"name: {written}\n")

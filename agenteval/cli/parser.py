@@ -135,7 +135,9 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
         help="folder, org/name or catalogue name (default: the small model of the catalogue); with --base-url, the "
         "served name",
     )
-    run.add_argument("--task", action="append", default=[], metavar="ID", help="only this task (again for more)")
+    run.add_argument(
+        "--task", action="append", default=[], metavar="ID", help="only this task, or TASK/VARIANT (again for more)"
+    )
     run.add_argument("--tag", action="append", default=[], metavar="T", help="only tasks with this tag")
     run.add_argument("--limit", type=_positive, metavar="N", help="only the first N task variants")
     run.add_argument("--repeats", type=_positive, metavar="N", help="same seed N times, in place of the contract's")

@@ -5,6 +5,7 @@ inputs alone; what macros do is put in order, counted and bounded.
 """
 
 from agenteval.expressions.functions import FUNCTIONS, MAX_SIZE, size_of
+from agenteval.expressions.macros import conjuncts
 from agenteval.expressions.parsing import (
     MAX_EXPRESSION_LENGTH,
     Expression,
@@ -39,6 +40,7 @@ __all__ = [
     "as_text",
     "compile_expression",
     "condition_problem",
+    "conjuncts",
     "evaluate",
     "evaluate_condition",
     "has_template",

@@ -76,3 +76,17 @@ def _opening(masked: str, closing: int) -> int:
         if depth == 0:
             return position
     return 0
+
+
+def conjuncts(source: str) -> list[str]:
+    """The conditions that a condition joins by `&&`, outermost only; itself where it joins none."""
+    masked = _masked(source)
+    depth, start, parts = 0, 0, []
+    for place, character in enumerate(masked):
+        depth += (character in "([{") - (character in ")]}")
+        if depth == 0 and (character == "?" or masked.startswith("||", place)):
+            return [source]
+        if depth == 0 and masked.startswith("&&", place):
+            parts.append(source[start:place].strip())
+            start = place + 2
+    return [*parts, source[start:].strip()]

@@ -15,6 +15,16 @@ from agenteval.words import nearest
 
 MAX_EXPRESSION_LENGTH = 2_000
 """Longer expressions are refused at load."""
+_CEL_WORDS = {"=": "==", "and": "&&", "or": "||", "not": "!", "is": "==", "<>": "!="}
+_OTHER_NAMES = {
+    "len": "size",
+    "length": "size",
+    "count": "size",
+    "str": "string",
+    "float": "double",
+    "lower": "lowerAscii",
+    "upper": "upperAscii",
+}
 _PARSE_PLACE = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*)")
 _PARSE_TOKEN = re.compile(r"(?:input|error at:) '(.*?)'(?: expecting|$)")
 
@@ -56,7 +66,8 @@ def compile_expression(source: str) -> Expression:
     functions = frozenset(name for name in references["functions"] if name[0].isalpha())
     unknown = sorted(functions - OWN_FUNCTIONS - FUNCTIONS.keys())
     if unknown:
-        hint = nearest(unknown[0], sorted(OWN_FUNCTIONS | FUNCTIONS.keys()))
+        other = _OTHER_NAMES.get(unknown[0])
+        hint = f" CEL has {other}." if other else nearest(unknown[0], sorted(OWN_FUNCTIONS | FUNCTIONS.keys()))
         raise ExpressionError(f"there is no function {unknown[0]!r}.{hint}")
     return Expression(
         source=source,
@@ -95,4 +106,6 @@ def _parse_problem(error: ValueError) -> str:
         return f"{what} at {place}"
     if token[1] == "<EOF>":
         return "it ends too early"
-    return f"{token[1].strip()!r} is not expected at {place}"
+    word = token[1].strip()
+    hint = f"; CEL writes {_CEL_WORDS[word]}" if word in _CEL_WORDS else ""
+    return f"{word!r} is not expected at {place}{hint}"

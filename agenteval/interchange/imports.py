@@ -27,6 +27,7 @@ def import_suite(source_format: str, source: Path, folder: Path) -> ImportReport
         folder: Where the suite goes; absent or empty.
 
     Raises:
+        UnknownNameError: If there is no such format.
         InputError: If the source is not there, or the folder is not free.
         FileProblemsError: With every problem of the source; nothing is written then.
     """

@@ -107,6 +107,7 @@ class _Reader:
             object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer, parse_float=_float
         )
         self._counted = (0, 1)
+        """A position, and its line."""
 
     def read(self) -> None:
         position = self._after(_BLANK, 0)
@@ -154,7 +155,9 @@ class _Reader:
         return end
 
     def _end_of_value(self, position: int) -> int | None:
+        """Where a refused value ends, so that what follows is read too; None where that is not known."""
         try:
+            # Integers are measured, not computed: they may be refused for their length.
             return json.JSONDecoder(parse_int=len).raw_decode(self._text, position)[1]
         except (ValueError, RecursionError):
             return None

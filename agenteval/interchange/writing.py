@@ -25,13 +25,16 @@ MAX_TURN_TOKENS = 1_024
 
 
 def check_is_free(folder: Path) -> None:
-    """Make sure that a suite can be written there.
+    """Make sure that a suite can be written to a place, which is absent or an empty folder.
 
     Raises:
-        InputError: If the place is taken.
+        InputError: If something is there.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} is there already and is not empty. Name a folder that does not exist.")
+    if folder.is_dir() and not any(folder.iterdir()):
+        return
+    if folder.exists() or folder.is_symlink():
+        what = "is not empty" if folder.is_dir() else "is no folder"
+        raise InputError(f"{folder} {what}, and nothing is overwritten. Name a folder that is absent or empty.")
 
 
 def drop_oversized(draft: Draft) -> None:
@@ -53,6 +56,9 @@ def write_suite(draft: Draft, folder: Path, report: ImportReport) -> ImportRepor
 
     Returns:
         The report as written, with the digest.
+
+    Raises:
+        FileProblemsError: If what was written does not load; nothing is left of it then.
     """
     folder = folder.resolve()
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -118,6 +124,7 @@ def _chunks(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _count(value: Any) -> int:
+    """Values in a JSON value, itself included, as the loader counts them."""
     count, left = 0, [value]
     while left:
         item = left.pop()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agenteval.lint.references import constant, fields_read
-from agenteval.lint.tools import can_change_world
-from agenteval.loading import KeyPath
+from agenteval.lint.oddity import Oddity
+from agenteval.lint.references import constant_value
+from agenteval.lint.tools import can_change_world, unknown_arguments
 from agenteval.spec import Fault, StaleFault, TaskVariant
-from agenteval.words import nearest
 
 
-def fault_warnings(variants: Sequence[TaskVariant]) -> Iterator[tuple[KeyPath, str]]:
+def fault_warnings(variants: Sequence[TaskVariant]) -> Iterator[Oddity]:
     """What is odd about a task's faults, in any of its variants."""
     for variant in variants:
         for place, fault in enumerate(variant.faults):
@@ -21,35 +20,25 @@ def fault_warnings(variants: Sequence[TaskVariant]) -> Iterator[tuple[KeyPath, s
 
 
 def _why_silent(place: int, fault: Fault, variant: TaskVariant) -> str | None:
-    if constant(fault.when) is False:
+    """Why a fault fires in no episode of a variant; None where it may."""
+    if constant_value(fault.when) is False:
         return f"{fault.when!r} is never true"
-    unknown = _unknown_argument(fault, variant)
-    if unknown is not None:
-        return unknown
+    if fault.when is not None:
+        tool = next(tool for tool in variant.tools if tool.name == fault.tool)
+        unknown = next(unknown_arguments(tool, fault.when), None)
+        if unknown is not None:
+            return unknown
     if isinstance(fault, StaleFault) and not any(map(can_change_world, variant.tools)):
         return "no tool of the task changes the world, so nothing is ever stale"
-    most_calls = variant.settings.max_turns
-    if not variant.settings.parallel_tool_calls:
-        first = min((number for number in fault.at if fault.every is None or number % fault.every == 0), default=None)
-        if fault.at and first is None:
-            return f"none of {list(fault.at)} is a multiple of {fault.every}"
-        earliest = first or fault.every or 1
-        if earliest > most_calls:
-            return f"the episode ends after {most_calls} turns, before call {earliest} of {fault.tool!r}"
+    numbers = [number for number in fault.at if fault.every is None or number % fault.every == 0]
+    if fault.at and not numbers:
+        return f"none of {list(fault.at)} is a multiple of {fault.every}"
+    earliest, turns = min(numbers, default=fault.every or 1), variant.settings.max_turns
+    if earliest > turns and not variant.settings.parallel_tool_calls:
+        return f"the episode ends after {turns} turns, before call {earliest} of {fault.tool!r}"
     for earlier_place, earlier in enumerate(variant.faults[:place]):
         if _covers(earlier, fault):
             return f"fault {earlier_place} meets the same calls before"
-    return None
-
-
-def _unknown_argument(fault: Fault, variant: TaskVariant) -> str | None:
-    tool = next(tool for tool in variant.tools if tool.name == fault.tool)
-    properties = tool.parameters.get("properties", {})
-    if fault.when is None or tool.parameters.get("additionalProperties") is not False:
-        return None
-    for name, field in sorted(fields_read(fault.when)):
-        if name == "args" and field not in properties:
-            return f"{fault.when!r} reads args.{field}, which no call can have.{nearest(field, properties)}"
     return None
 
 

@@ -8,13 +8,11 @@ from pathlib import Path
 
 from agenteval.errors import Problem
 from agenteval.lint.faults import fault_warnings
+from agenteval.lint.oddity import Oddity
 from agenteval.lint.tasks import task_warnings
 from agenteval.lint.tools import tool_warnings, world_warnings
 from agenteval.loading import Document, KeyPath, collecting_later
 from agenteval.spec import LoadedSuite, Suite, TaskVariant, ToolMock, load_suite_files
-
-Oddity = tuple[KeyPath, str]
-"""Where below a task or tool, and what is odd there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +63,7 @@ def _of_tasks(loaded: LoadedSuite) -> Iterator[Problem]:
                 yield from _problems(document, (*key, "tools", place), found)
 
 
-def _problems(document: Document, key: KeyPath, warnings: list[Oddity]) -> Iterator[Problem]:
-    for place, message in warnings:
+def _problems(document: Document, key: KeyPath, oddities: list[Oddity]) -> Iterator[Problem]:
+    """Oddities below `key`, as problems of the file where they stand."""
+    for place, message in oddities:
         yield document.problem((*key, *place), message)

@@ -29,7 +29,7 @@ def sources(template: Any) -> Iterator[str]:
             yield from (part for part, is_expression in expressions.split_template(text) if is_expression)
 
 
-def constant(source: str | None) -> bool | None:
+def constant_value(source: str | None) -> bool | None:
     """The value of a condition that reads nothing; None where it reads something, or has no value."""
     if source is None or expressions.compile_expression(source).variables:
         return None

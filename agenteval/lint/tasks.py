@@ -9,9 +9,10 @@ from agenteval import expressions
 from agenteval.digest import canonical_json
 from agenteval.expressions import ExpressionError
 from agenteval.grade import Played, grade_episode
+from agenteval.lint.oddity import Oddity
 from agenteval.lint.tools import argument_problem, can_change_world, can_succeed
 from agenteval.loading import KeyPath
-from agenteval.records import Episode, EpisodePlan, EpisodeStatus, Grade, StopReason
+from agenteval.records import Episode, EpisodePlan, EpisodeStatus, StopReason
 from agenteval.spec import (
     AnswerCheck,
     CalledCheck,
@@ -28,7 +29,7 @@ from agenteval.spec import (
 _IDLE_ANSWER = "done"
 
 
-def task_warnings(task: Task, variants: Sequence[TaskVariant]) -> Iterator[tuple[KeyPath, str]]:
+def task_warnings(task: Task, variants: Sequence[TaskVariant]) -> Iterator[Oddity]:
     """What is odd about a task, in any of its variants."""
     yield from _unread_variables(task)
     for variant in variants:
@@ -42,7 +43,7 @@ def task_warnings(task: Task, variants: Sequence[TaskVariant]) -> Iterator[tuple
         yield from _of_an_idle_agent(variant)
 
 
-def _unread_variables(task: Task) -> Iterator[tuple[KeyPath, str]]:
+def _unread_variables(task: Task) -> Iterator[Oddity]:
     names = {name for variables in task.variants.values() for name in variables} | task.matrix.keys()
     if not names:
         return
@@ -53,15 +54,13 @@ def _unread_variables(task: Task) -> Iterator[tuple[KeyPath, str]]:
             yield key, f"nothing reads the variable {name!r}"
 
 
-def _of_an_idle_agent(variant: TaskVariant) -> Iterator[tuple[KeyPath, str]]:
+def _of_an_idle_agent(variant: TaskVariant) -> Iterator[Oddity]:
     """An agent that calls nothing and says `done` should fail; if it is not even graded, a real one may not be."""
     grades = grade_episode(variant, Played(episode=_idle_episode(variant), calls=(), output_tokens=1))
     for grade in grades:
         if grade.passed is None:
-            yield (
-                ("checks", grade.check),
-                f"an agent that does nothing is not graded, instead of failed: {_without_prefix(grade)}",
-            )
+            why = grade.reason.removeprefix("not graded: ")
+            yield ("checks", grade.check), f"an agent that does nothing is not graded, instead of failed: {why}"
     if all(grade.passed for grade in grades):
         yield ("checks",), f"an agent that does nothing passes (variant {variant.variant!r})"
 
@@ -90,11 +89,8 @@ def _idle_episode(variant: TaskVariant) -> Episode:
     )
 
 
-def _without_prefix(grade: Grade) -> str:
-    return grade.reason.removeprefix("not graded: ")
-
-
 def _why_unfailable(check: Check, variant: TaskVariant) -> str | None:
+    """Why every episode of a variant passes a check; None where one may fail."""
     match check:
         case WorldCheck():
             return _why_settled(check, variant, value=True)
@@ -125,6 +121,7 @@ def _why_settled(check: WorldCheck, variant: TaskVariant, *, value: bool) -> str
 
 
 def _why_unpassable(check: Check, variant: TaskVariant) -> str | None:
+    """Why every episode of a variant fails a check; None where one may pass."""
     tools = {tool.name: tool for tool in variant.tools}
     match check:
         case WorldCheck():
@@ -144,4 +141,5 @@ def _why_unpassable(check: Check, variant: TaskVariant) -> str | None:
 
 
 def _matches_all(pattern: str | None) -> bool:
-    return pattern is None or (expressions.pattern_matches(pattern, "") and expressions.pattern_matches(pattern, "a"))
+    """Whether a pattern finds itself in texts that have nothing in common, so that it hardly misses any."""
+    return pattern is None or all(expressions.pattern_matches(pattern, text) for text in ("", "a", "No, 7.\n"))

@@ -8,33 +8,29 @@ from typing import Any
 import jsonschema
 
 from agenteval import expressions
-from agenteval.lint.references import constant, fields_read, sources
+from agenteval.lint.oddity import Oddity
+from agenteval.lint.references import constant_value, fields_read, sources
 from agenteval.loading import KeyPath
 from agenteval.spec import Case, TaskVariant, ToolMock
 from agenteval.words import nearest
 
 
-def tool_warnings(tool: ToolMock) -> Iterator[tuple[KeyPath, str]]:
+def tool_warnings(tool: ToolMock) -> Iterator[Oddity]:
     """What is odd about a mock by itself."""
     always: str | None = None
     for place, case in enumerate(tool.cases):
         reason = always or _why_unreachable(tool, place)
         if reason is not None:
             yield ("cases", place), f"no call reaches this case: {reason}"
-        if not case.match and (case.when is None or constant(case.when) is True):
+        if not case.match and (case.when is None or constant_value(case.when) is True):
             always = always or f"case {place} answers every call"
     if always is not None and "default" in tool.model_fields_set:
         yield ("default",), f"no call reaches the default: {always}"
-    properties = tool.parameters.get("properties", {})
-    if tool.parameters.get("additionalProperties") is not False:
-        return
     for key, source in _expressions(tool):
-        for name, field in sorted(fields_read(source)):
-            if name == "args" and field not in properties:
-                yield key, f"{source!r} reads args.{field}, which no call can have.{nearest(field, properties)}"
+        yield from ((key, complaint) for complaint in unknown_arguments(tool, source))
 
 
-def world_warnings(tool: ToolMock, users: Sequence[TaskVariant]) -> Iterator[tuple[KeyPath, str]]:
+def world_warnings(tool: ToolMock, users: Sequence[TaskVariant]) -> Iterator[Oddity]:
     """What a mock reads of the world that no world of the tasks that use it ever has."""
     mocks = {mock.name: mock for variant in users for mock in variant.tools}
     if not users or any(mock.functions for mock in mocks.values()):
@@ -44,13 +40,18 @@ def world_warnings(tool: ToolMock, users: Sequence[TaskVariant]) -> Iterator[tup
     for key, source in _expressions(tool):
         for name, field in sorted(fields_read(source)):
             if name == "world" and field not in known:
-                yield (
-                    key,
-                    (
-                        f"{source!r} reads world.{field}, which no world of the tasks that use {tool.name!r} has."
-                        f"{nearest(field, known)}"
-                    ),
-                )
+                where = f"no world of the tasks that use {tool.name!r} has"
+                yield key, f"{source!r} reads world.{field}, which {where}.{nearest(field, known)}"
+
+
+def unknown_arguments(tool: ToolMock, source: str) -> Iterator[str]:
+    """What an expression reads of `args` that no call of the tool can have."""
+    if tool.parameters.get("additionalProperties") is not False:
+        return
+    properties = tool.parameters.get("properties", {})
+    for name, field in sorted(fields_read(source)):
+        if name == "args" and field not in properties:
+            yield f"{source!r} reads args.{field}, which no call can have.{nearest(field, properties)}"
 
 
 def can_change_world(tool: ToolMock) -> bool:
@@ -76,8 +77,9 @@ def argument_problem(tool: ToolMock, arguments: Mapping[str, Any]) -> str | None
 
 
 def _why_unreachable(tool: ToolMock, place: int) -> str | None:
+    """Why no call comes to a case, those before it answering or its own conditions failing; None where one may."""
     case = tool.cases[place]
-    if constant(case.when) is False:
+    if constant_value(case.when) is False:
         return f"{case.when!r} is never true"
     problem = argument_problem(tool, case.match) if case.match else None
     if problem is not None:

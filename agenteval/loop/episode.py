@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+import traceback
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 import httpx
 
@@ -157,10 +159,16 @@ def _attempt(
         # Ctrl-C never arrives here: signals go to the main thread.
         except BaseException as error:
             # A library may quote the request's headers.
-            reason = f"{type(error).__name__}: {error}".replace(boot.server.api_key, "(key)")
+            reason = f"{type(error).__name__}: {error}{_place_of(error)}".replace(boot.server.api_key, "(key)")
             failure = recorder.failure or AgentError(episode=plan.label, reason=reason)
             return _settled(failure, toolbox)
     return result if recorder.failure is None else _settled(recorder.failure, toolbox)
+
+
+def _place_of(error: BaseException) -> str:
+    """Where an error was raised, as ` (file.py:line)`: the traceback itself ends in the agent's thread."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
 
 
 def _settled(failure: AgentevalError, toolbox: Toolbox) -> AgentResult | AgentevalError:

@@ -20,7 +20,7 @@ class Selection:
     """Which of a suite's variants run; all that are given must hold."""
 
     tasks: tuple[str, ...] = ()
-    """Only these tasks."""
+    """Only these tasks, or variants as `task/variant`."""
     tags: tuple[str, ...] = ()
     """Only tasks with one of these tags."""
     limit: int | None = None
@@ -34,12 +34,14 @@ def select_variants(suite: Suite, selection: Selection) -> tuple[TaskVariant, ..
         UnknownNameError: If a task or tag does not exist.
         InputError: If nothing is left.
     """
-    _check_names("task", selection.tasks, sorted({variant.task for variant in suite.variants}))
+    tasks = sorted({variant.task for variant in suite.variants})
+    labels = [variant.label for variant in suite.variants]
+    _check_names("task", selection.tasks, [*tasks, *labels] if any("/" in name for name in selection.tasks) else tasks)
     _check_names("tag", selection.tags, sorted({tag for variant in suite.variants for tag in variant.tags}))
     chosen = [
         variant
         for variant in suite.variants
-        if (not selection.tasks or variant.task in selection.tasks)
+        if (not selection.tasks or variant.task in selection.tasks or variant.label in selection.tasks)
         and (not selection.tags or set(variant.tags) & set(selection.tags))
     ]
     chosen = chosen[: selection.limit]

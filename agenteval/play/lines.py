@@ -202,8 +202,7 @@ class _Reader:
 
 def _wants_text(mock: ToolMock, key: str) -> bool:
     """Whether a tool takes nothing but a text as an argument, so that 42 is meant as one."""
-    properties = mock.parameters.get("properties")
-    wanted = properties.get(key) if isinstance(properties, dict) else None
+    wanted = mock.parameters.get("properties", {}).get(key)
     return isinstance(wanted, dict) and wanted.get("type") == "string"
 
 

@@ -101,11 +101,10 @@ def _at_pointer(world: Any, path: str) -> Any:
 
 def signature(mock: ToolMock) -> str:
     """A tool with its parameters in one line, such as `ship(item: string, units?: integer)`."""
-    properties = mock.parameters.get("properties")
-    required = mock.parameters.get("required") or ()
+    required = mock.parameters.get("required", ())
     parts = [
         f"{name}{'' if name in required else '?'}: {_type_text(schema)}"
-        for name, schema in (properties.items() if isinstance(properties, dict) else ())
+        for name, schema in mock.parameters.get("properties", {}).items()
     ]
     return f"{mock.name}({', '.join(parts)})"
 

@@ -83,7 +83,7 @@ def _complaint(error: jsonschema.ValidationError) -> str:
         case "enum":
             return f"must be one of {json.dumps(wanted)}"
         case None:
-            return "is not allowed"
+            return f"{json.dumps(given, sort_keys=True)} is not allowed"
     return f"must satisfy {error.validator}: {json.dumps(wanted, sort_keys=True)}"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from langchain_openai import ChatOpenAI
-from langgraph.prebuilt import create_react_agent  # langchain.agents.create_agent takes the same arguments
+from langgraph.prebuilt import create_react_agent
 
 from agenteval.agent import EpisodeContext
 

@@ -5,41 +5,25 @@ from __future__ import annotations
 import functools
 import json
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from golden_files import check_golden
+from players import Performance, perform, perform_lazily
 
-from agenteval import expressions
 from agenteval.digest import canonical_json, digest_json
-from agenteval.grade import Played, grade_episode, has_passed
+from agenteval.grade import has_passed
 from agenteval.loading import read_yaml
-from agenteval.records import Episode, EpisodePlan, EpisodeStatus, Grade, StopReason, ToolCall
 from agenteval.spec import TaskVariant, load_suite
-from agenteval.tools import (
-    UNANSWERED,
-    State,
-    ToolKit,
-    call_tool,
-    fault_label,
-    openai_schema,
-    parse_arguments,
-    world_patch,
-)
+from agenteval.tools import UNANSWERED, fault_label, openai_schema
 
 SUITE = load_suite(Path(__file__).parents[2] / "tasks" / "toolsuite")
 VARIANTS = {variant.label: variant for variant in SUITE.variants}
 DOMAINS = ("banking", "calendar", "conversion", "files", "home", "inventory", "support", "travel")
-CLOCK = "2026-01-15T09:00:00Z"
 LENGTH_OF_HEAD = 5_500
 """Characters of system prompt and tools; about four make a token."""
-
-Turns = tuple[tuple[tuple[str, dict[str, Any]], ...], ...]
-"""The calls of each turn: (tool, arguments)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,22 +33,6 @@ class Wrong:
     label: str
     caught_by: str
     script: list[Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Performance:
-    """What came of a script."""
-
-    turns: Turns
-    answers: tuple[str, ...]
-    made: tuple[tuple[int, ToolCall], ...]
-    """(turn, call), without the calls of the finish tool."""
-    world: dict[str, Any]
-    grades: tuple[Grade, ...]
-
-    @property
-    def calls(self) -> tuple[ToolCall, ...]:
-        return tuple(call for _, call in self.made)
 
 
 def _players() -> tuple[dict[str, list[Any]], dict[str, Wrong]]:
@@ -86,77 +54,15 @@ def _players() -> tuple[dict[str, list[Any]], dict[str, Wrong]]:
 PERFECT, WRONG = _players()
 
 
-def turns_of(variant: TaskVariant, script: Sequence[Any]) -> Turns:
-    """A script with the variant's values put in. A turn is one call, as [tool, arguments], or a list of such."""
-    rendered = expressions.render(list(script), {"vars": variant.vars, "start": variant.world})
-    turns = [[turn] if isinstance(turn[0], str) else turn for turn in rendered]
-    return tuple(tuple((tool, arguments) for tool, arguments in turn) for turn in turns)
-
-
-def play(variant: TaskVariant, script: Sequence[Any]) -> Performance:
-    """Make the calls of a script as the loop would, and grade what came of it."""
-    turns = turns_of(variant, script)
-    kit, state = ToolKit.of(variant), State.begin(world=variant.world, clock=CLOCK)
-    answers, calls = list[str](), list[tuple[int, ToolCall]]()
-    for turn, wanted in enumerate(turns):
-        for place, (tool, arguments) in enumerate(wanted):
-            if tool == variant.settings.finish_tool:
-                answers.append(arguments["answer"])
-                continue
-            text = json.dumps(arguments)
-            assert parse_arguments(text)[1] is None, f"{variant.label}, turn {turn}: {text}"
-            outcome = call_tool(kit, tool, text, state)
-            call = ToolCall(
-                call=place,
-                call_id=f"call_{turn}_{place}",
-                server_call_id="",
-                tool=tool,
-                arguments=text,
-                result=outcome.result,
-                error=outcome.error,
-                state_digest=state.digest(),
-                world_patch=world_patch(state, outcome.state),
-                is_repeatable=call_tool(kit, tool, text, state) == outcome,
-                fault=outcome.fault,
-            )
-            calls.append((turn, call))
-            state = outcome.state
-    is_answered = len(answers) > len(variant.follow_ups)
-    episode = Episode(
-        plan=EpisodePlan(
-            run_id="run",
-            position=0,
-            task=variant.task,
-            variant=variant.variant,
-            sample=0,
-            repeat=0,
-            seed=1,
-            cache_salt=None,
-        ),
-        boot_id="boot",
-        status=EpisodeStatus.FINISHED,
-        stop_reason=StopReason.FINISH_TOOL if is_answered else StopReason.MAX_TURNS,
-        message=None,
-        answer=answers[-1] if is_answered else None,
-        world=state.world,
-        turns=len(turns),
-        started_at=datetime(2026, 1, 15, tzinfo=UTC),
-        elapsed_s=1.0,
-    )
-    grades = grade_episode(variant, Played(episode=episode, calls=calls, output_tokens=0))
-    return Performance(turns=turns, answers=tuple(answers), made=tuple(calls), world=state.world, grades=grades)
+def script_of(label: str) -> list[Any]:
+    """A variant's own script, where it has one, or its task's."""
+    return PERFECT[label] if label in PERFECT else PERFECT[VARIANTS[label].task]
 
 
 @functools.cache
 def perfect(label: str) -> Performance:
-    """The perfect player of a variant: by its own script, where it has one, or by its task's."""
-    variant = VARIANTS[label]
-    return play(variant, PERFECT[label] if label in PERFECT else PERFECT[variant.task])
-
-
-def lazy(variant: TaskVariant) -> Performance:
-    """A player that says at once, and again whenever the user asks for more, that all is done."""
-    return play(variant, [["finish", {"answer": "done"}]] * (1 + len(variant.follow_ups)))
+    """The perfect player of a variant."""
+    return perform(VARIANTS[label], script_of(label))
 
 
 def tasks() -> dict[str, list[TaskVariant]]:
@@ -191,13 +97,13 @@ def test_a_perfect_player_answers_each_of_the_users_messages_and_ends_with_the_l
 
 @pytest.mark.parametrize("label", VARIANTS)
 def test_a_lazy_player_fails(label: str) -> None:
-    assert has_passed(lazy(VARIANTS[label]).grades) is False
+    assert has_passed(perform_lazily(VARIANTS[label]).grades) is False
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_player_is_caught_by_the_check_that_is_meant_for_it(name: str) -> None:
     player = WRONG[name]
-    grades = play(VARIANTS[player.label], player.script).grades
+    grades = perform(VARIANTS[player.label], player.script).grades
     assert player.caught_by in {grade.kind for grade in grades if grade.passed is False}
 
 
@@ -205,25 +111,24 @@ def test_a_wrong_player_is_caught_by_the_check_that_is_meant_for_it(name: str) -
 def test_every_check_can_be_evaluated_for_a_wrong_player(name: str) -> None:
     """One that cannot would leave the episode ungraded, where it ought to fail."""
     player = WRONG[name]
-    grades = play(VARIANTS[player.label], player.script).grades
+    grades = perform(VARIANTS[player.label], player.script).grades
     assert [(grade.kind, grade.reason) for grade in grades if grade.passed is None] == []
 
 
 @pytest.mark.parametrize("label", VARIANTS)
 def test_a_player_that_leaves_out_a_change_of_the_world_fails(label: str) -> None:
     performance = perfect(label)
-    for turn, call in performance.made:
+    for turn, call in performance.placed_calls:
         if call.world_patch:
             script = [list(calls) for calls in performance.turns]
             del script[turn][call.call]
-            grades = play(VARIANTS[label], [calls for calls in script if calls]).grades
+            grades = perform(VARIANTS[label], [calls for calls in script if calls]).grades
             assert has_passed(grades) is False, f"without {call.tool} in turn {turn}"
 
 
 @pytest.mark.parametrize("label", VARIANTS)
 def test_the_same_script_gives_the_same_bytes_again(label: str) -> None:
-    variant = VARIANTS[label]
-    again = play(variant, PERFECT.get(label, PERFECT.get(variant.task, [])))
+    again = perform(VARIANTS[label], script_of(label))
     assert again == perfect(label)
     assert all(call.is_repeatable for call in again.calls)
 
@@ -269,7 +174,7 @@ def test_worlds_and_results_are_small(label: str) -> None:
 def test_no_mock_is_at_fault_for_any_player() -> None:
     """An error is one that a case or a fault declares or the schema finds, never an expression that failed."""
     performances = [perfect(label) for label in VARIANTS]
-    performances += [play(VARIANTS[player.label], player.script) for player in WRONG.values()]
+    performances += [perform(VARIANTS[player.label], player.script) for player in WRONG.values()]
     errors = [call.error for performance in performances for call in performance.calls if call.error is not None]
     assert [error for error in errors if error.startswith(UNANSWERED)] == []
 

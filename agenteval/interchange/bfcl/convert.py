@@ -21,7 +21,6 @@ from agenteval.interchange.checks import (
 from agenteval.interchange.draft import Draft, starting_messages
 from agenteval.interchange.names import fitting_name
 from agenteval.interchange.report import EVERY
-from agenteval.interchange.source import unknown_fields
 
 MAPPED = (
     ("question[0]", "prompt, or messages where there are several"),
@@ -49,6 +48,7 @@ _EVERY_TASK = {
     "limits": f"{TURNS_A_MESSAGE} model calls a message are taken together for the whole task; the tokens of a turn "
     "are agenteval's choice",
 }
+"""Place in the format to what holds for every task."""
 _NO_ANSWER = "there are no expected calls for it"
 _NO_MESSAGE = "the user says nothing in it"
 _EXPECTS_NOTHING = (
@@ -89,8 +89,7 @@ def draft_of(path: Path) -> Draft:
 def _add_task(conversation: Conversation, functions: Functions, draft: Draft) -> Sequence[Function]:
     """Draft one task; the functions that it needs, none where it is left out."""
     entry = conversation.entry
-    for place in unknown_fields(entry):
-        draft.lose(entry.id, place, "a field that is not known here")
+    draft.lose_unknown(entry.id, entry)
     if sum(map(len, conversation.turns)) > MAX_EXPECTED_CALLS:
         draft.leave_out(entry.id, TOO_MANY_CALLS)
         return ()
@@ -167,8 +166,7 @@ def _note_fields(conversation: Conversation, draft: Draft) -> None:
         )
     if answer is None:
         return
-    for place in unknown_fields(answer):
-        draft.lose(entry.id, f"possible_answer.{place}", "a field that is not known here")
+    draft.lose_unknown(entry.id, answer, below="possible_answer.")
     for number, calls in enumerate(conversation.turns):
         if not calls:
             draft.lose(entry.id, f"ground_truth[{number}]", _EXPECTS_NOTHING)

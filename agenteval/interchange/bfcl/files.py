@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from agenteval.errors import InputError
 from agenteval.interchange.bfcl.calls import CallError, WrittenCall, read_call
@@ -57,6 +57,11 @@ class Leaderboard:
     unasked: list[str] = field(default_factory=list)
     """Ids of answers without a question."""
 
+    @property
+    def classes(self) -> list[str]:
+        """Every class that a conversation names, once."""
+        return list(dict.fromkeys(name for item in self.conversations for name in item.entry.classes))
+
 
 def read_leaderboard(path: Path) -> Leaderboard:
     """Read a file of questions, or all multi-turn ones of a folder, with what lies beside them.
@@ -79,8 +84,7 @@ def read_leaderboard(path: Path) -> Leaderboard:
             found.conversations.append(Conversation(entry=entry, answer=answer, turns=turns))
         found.unasked += answers
         documents.append(questions)
-    names = dict.fromkeys(name for item in found.conversations for name in item.entry.classes)
-    for name in names:
+    for name in found.classes:
         _read_docs(files[0].parent, name, documents, found)
     raise_if_any(documents)
     return found
@@ -105,6 +109,7 @@ def _models(document: JsonDocument, model: type[KnownT]) -> dict[int, KnownT]:
 
 
 def _refuse_twice(document: JsonDocument, items: Mapping[int, Entry | Answer], seen: dict[str, str]) -> None:
+    """Report ids that stand twice; `seen` maps those of the files before to their places, and gets these."""
     for place, item in items.items():
         here = f"{document.path.name}[{place}]"
         first = seen.setdefault(item.id, here)
@@ -148,7 +153,7 @@ def _read_docs(folder: Path, name: str, documents: list[JsonDocument], found: Le
     document = read_json_values(path)
     documents.append(document)
     functions = _models(document, FunctionDoc)
-    seen: dict[str, Any] = {}
+    seen: dict[str, int] = {}
     for place, function in functions.items():
         if seen.setdefault(function.name, place) != place:
             document.problems.append(document.problem((place, "name"), f"the function {function.name!r} stands twice"))

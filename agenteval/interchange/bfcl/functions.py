@@ -10,13 +10,11 @@ from typing import Any
 from agenteval.interchange.bfcl.calls import WrittenCall
 from agenteval.interchange.bfcl.files import DOCS, Conversation, Leaderboard, doc_file
 from agenteval.interchange.bfcl.models import Entry, FunctionDoc
-from agenteval.interchange.draft import Draft, mock
+from agenteval.interchange.draft import FIXED_RESULT_REASON, Draft, mock, observed_mock
 from agenteval.interchange.names import fitting_name
 from agenteval.interchange.report import EVERY
-from agenteval.interchange.schemas import converted, inferred_parameters, widened
-from agenteval.interchange.source import unknown_fields
+from agenteval.interchange.schemas import converted, widened
 
-_BEHAVIOUR = "code of the benchmark; the mock gives a fixed result"
 _RESPONSE = " The response field has the following schema: "
 """How the benchmark itself tells a model what a function gives."""
 
@@ -101,13 +99,11 @@ class Functions:
 
         if function.tool != function.name:
             lose("name", f"the tool is named {function.tool} here")
-        lose("behaviour", _BEHAVIOUR)
+        lose("behaviour", FIXED_RESULT_REASON)
         if function.doc is None:
             lose("parameters", f"inferred from calls: nothing in {DOCS}/{doc_file(function.owner)}.json describes it")
-            description = f"{function.name.replace('_', ' ').strip().capitalize() or function.name}."
-            return mock(function.tool, description, inferred_parameters(function.calls))
-        for place in unknown_fields(function.doc):
-            lose(place, "a field that is not known here")
+            return observed_mock(function.tool, function.name, function.calls)
+        self._draft.lose_unknown(source, function.doc)
         description = function.doc.description
         if function.doc.response is not None:
             description += _RESPONSE + json.dumps(function.doc.response, ensure_ascii=False)
@@ -120,7 +116,7 @@ class Functions:
 
 def note_missing_docs(found: Leaderboard, draft: Draft) -> None:
     """Note the classes that no file describes."""
-    for name in dict.fromkeys(name for item in found.conversations for name in item.entry.classes):
+    for name in found.classes:
         if name not in found.docs:
             reason = f"there is no {DOCS}/{doc_file(name)}.json: of this class only what calls show is known"
             draft.lose(EVERY, f"involved_classes: {name}", reason)

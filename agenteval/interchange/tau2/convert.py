@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from agenteval.interchange.checks import MAX_EXPECTED_CALLS, TOO_MANY_CALLS, without_templates
-from agenteval.interchange.draft import Draft, mock
+from agenteval.interchange.draft import FIXED_RESULT_REASON, Draft, mock, observed_mock
 from agenteval.interchange.names import fitting_name
 from agenteval.interchange.report import EVERY
-from agenteval.interchange.schemas import inferred, inferred_parameters, widened
-from agenteval.interchange.source import unknown_fields
+from agenteval.interchange.schemas import inferred, widened
 from agenteval.interchange.tau2.criteria import ToolNames, checks_of
 from agenteval.interchange.tau2.files import Domain, read_domain
 from agenteval.interchange.tau2.models import Action, Description, Tau2Task, ToolCall
@@ -50,12 +49,14 @@ _EVERY_TASK = {
     "initial_state.message_history[] id, turn_idx, timestamp, requestor, error": "messages here are a role and a text",
     "limits": f"not in the format: {MAX_TURNS} turns a task, and the tokens of a turn, are agenteval's choice",
 }
-_LISTED = {
+"""Place in the format to what holds for every task."""
+_UNUSED_FIELDS = {
     "ticket": "for the benchmark's mode without a user, whose agent has the user's tools too",
     "issues": "notes of the benchmark's authors",
     "required_documents": "documents of a knowledge base that is not imported",
     "user_tools": "tools of the simulated user; there is no such user here",
 }
+"""Field of a task to why nothing here is made of it."""
 
 
 def draft_of(path: Path) -> Draft:
@@ -106,9 +107,8 @@ def _add_tools(domain: Domain, draft: Draft) -> ToolNames:
             draft.lose(
                 name, "parameters", "inferred from calls: no tools.py describes it, and what no call gives is missing"
             )
-            description = f"{name.replace('_', ' ').strip().capitalize() or name}."
-            added = mock(fitting, description, inferred_parameters(calls[name]))
-        draft.lose(name, "behaviour", "code of the benchmark; the mock gives a fixed result")
+            added = observed_mock(fitting, name, calls[name])
+        draft.lose(name, "behaviour", FIXED_RESULT_REASON)
         draft.tools.append(added)
     for tool in domain.tools:
         if tool.name not in code:
@@ -160,8 +160,7 @@ def _usable_database(domain: Domain, draft: Draft) -> dict[str, Any]:
 
 def _add_task(task: Tau2Task, names: ToolNames, database: Mapping[str, Any], draft: Draft) -> None:
     source = str(task.id)
-    for place in unknown_fields(task):
-        draft.lose(source, place, "a field that is not known here")
+    draft.lose_unknown(source, task)
     _note_fields(task, source, draft)
     if len(task.actions) > MAX_EXPECTED_CALLS:
         draft.leave_out(source, TOO_MANY_CALLS)
@@ -198,7 +197,7 @@ def _note_fields(task: Tau2Task, source: str, draft: Draft) -> None:
     for name in Description.model_fields:
         if getattr(task.description, name, None):
             draft.lose(source, f"description.{name}", "tasks here have no notes")
-    for name, reason in _LISTED.items():
+    for name, reason in _UNUSED_FIELDS.items():
         if getattr(task, name):
             draft.lose(source, name, reason)
     state = task.initial_state

@@ -54,7 +54,14 @@ class _Criteria:
 
 
 def checks_of(task: Tau2Task, source: str, names: ToolNames, draft: Draft) -> list[dict[str, Any]]:
-    """The checks of a task, which may be none; what no check asks is noted in the draft."""
+    """The checks of a task, which may be none; what no check asks is noted in the draft.
+
+    Args:
+        task: As read.
+        source: Its id.
+        names: The tools that its checks can name.
+        draft: Takes the notes.
+    """
     if task.evaluation_criteria is None:
         return []
     work = _Criteria(source=source, criteria=task.evaluation_criteria, names=names, draft=draft)

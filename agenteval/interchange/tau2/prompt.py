@@ -23,7 +23,13 @@ _ROLES = ("system", "user", "assistant")
 
 
 def messages_of(task: Tau2Task, source: str, draft: Draft) -> dict[str, Any]:
-    """`prompt` or `messages` of a task; what has no place in them is noted in the draft."""
+    """`prompt` or `messages` of a task; what has no place in them is noted in the draft.
+
+    Args:
+        task: As read.
+        source: Its id.
+        draft: Takes the notes.
+    """
     scenario = task.user_scenario
     if scenario.persona:
         draft.lose(source, "user_scenario.persona", "how the simulated user behaves; there is no such user here")

@@ -63,7 +63,7 @@ def _tools(tree: ast.Module) -> Iterator[ToolCode]:
         for node in owner.body if isinstance(owner, ast.ClassDef) else ():
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 for decorator in node.decorator_list:
-                    if _name(decorator.func if isinstance(decorator, ast.Call) else decorator) in _DECORATORS:
+                    if _name_of_decorator(decorator) in _DECORATORS:
                         yield _tool(node, decorator)
 
 
@@ -89,11 +89,16 @@ def _tool(node: ast.FunctionDef | ast.AsyncFunctionDef, decorator: ast.expr) -> 
         parameters=closed_object(properties, required=[name for name in schemas if name not in optional]),
         untyped=tuple(argument.arg for argument in arguments if not _is_plain(argument.annotation)),
         changes_state=bool(changes.value) if isinstance(changes, ast.Constant) and is_settled else kind == "WRITE",
-        is_offered=_name(decorator.func if isinstance(decorator, ast.Call) else decorator) == "is_tool",
+        is_offered=_name_of_decorator(decorator) == "is_tool",
     )
 
 
+def _name_of_decorator(decorator: ast.expr) -> str:
+    return _name(decorator.func if isinstance(decorator, ast.Call) else decorator)
+
+
 def _name(node: ast.expr | None) -> str:
+    """The last part of a dotted name; empty where it is none."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import Path
 
 import pytest
 
 from agenteval.cli import main
-from agenteval.cli.new import TASK, suite_name
+from agenteval.cli.new import TASK
 from agenteval.lint import inspect_suite
 from agenteval.play import PlaySession
 from agenteval.spec import TaskVariant, load_suite
-from agenteval.spec.templates import NAME_PATTERN
 
 PERFECT = {
     "find-shelf/novel": ['find_book title="The Salt Road"', "finish It stands on shelf C4."],
@@ -115,24 +113,10 @@ def test_a_place_that_cannot_be_written_is_one_message(tmp_path: Path, capsys: p
     assert "Not a directory" in shown
 
 
-@pytest.mark.parametrize(
-    ("last_part", "name"),
-    [
-        ("desk", "desk"),
-        ("My Suite 2", "My-Suite-2"),
-        ("büro", "buro"),
-        ("2026", "suite-2026"),
-        ("_x_", "x"),
-        ("日本", "suite"),
-        ("a" * 200, "a" * 64),
-        ("9" * 200, "suite-" + "9" * 58),
-        ("x\n: y", "x-y"),
-        ("", "suite"),
-    ],
-)
-def test_the_last_part_of_a_path_becomes_a_name(last_part: str, name: str) -> None:
-    assert suite_name(Path("/somewhere", last_part) if last_part else Path("/")) == name
-    assert re.match(NAME_PATTERN, name)
+@pytest.mark.parametrize(("last_part", "name"), [("My Suite 2", "My-Suite-2"), ("2026", "suite-2026")])
+def test_the_last_part_of_a_path_becomes_a_name(tmp_path: Path, last_part: str, name: str) -> None:
+    assert main(["new", "suite", str(tmp_path / last_part)]) == 0
+    assert load_suite(tmp_path / last_part).name == name
 
 
 @pytest.mark.parametrize("name", ["true", "Null", "no", "y"])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import subprocess
 import sys
 import time
+from random import Random
 from typing import Any
 
 import pytest
@@ -190,6 +192,61 @@ def test_a_value_is_the_same_whatever_order_a_map_was_made_in(source: str) -> No
         for keys in itertools.islice(itertools.permutations(ORDER), 0, 2_000, 97)
     }
     assert len(found) == 1
+
+
+def of_maps(random: Random, depth: int) -> str:
+    """An expression that is a map, however it is come by."""
+    if depth == 0:
+        return random.choice(["m", "w.m", "w['a]b']", "l[0]", "{'b': 1, 'a': 2, 'd': 3}"])
+    inner = of_maps(random, depth - 1)
+    forms = [
+        "(true ? {} : m)",
+        "[{}][0]",
+        "{{'x': {}}}.x",
+        "dyn({})",
+        "( {} )",
+        "[{}].filter(q, true)[0]",
+        "[{}].map(q,q)[0]",
+    ]
+    return random.choice(forms).format(inner)
+
+
+def of_keys(random: Random, depth: int) -> str:
+    """An expression that walks the keys of maps, and of maps inside."""
+    walked = of_maps(random, random.randint(0, depth))
+    if depth == 0:
+        return f"{walked}.map(k, k)"
+    inner = of_keys(random, depth - 1)
+    forms = [
+        f"{walked} . map ( k ,k )",
+        f"{walked}.filter(k, k != '.map(')",
+        f"{walked}.map(k, k != 'b', k + '.map(k')",
+        f"{walked}.map(k, {inner}[0] + k)",
+        f"({inner} + {walked}\n.map(k, k))",
+        f"split(join({inner}, ','), ',')",
+        f"[{inner}][0].map(k, k)",
+        f"('a' in {walked} ? {inner} : {inner})",
+    ]
+    return random.choice(forms)
+
+
+def test_no_way_to_come_by_a_map_shows_its_order_in_another_process() -> None:
+    random = Random(7)
+    sources = [of_keys(random, random.randint(0, 3)) for _ in range(400)]
+    code = (
+        "import json, sys\nfrom agenteval import expressions as e\n"
+        "m = {c: c for c in 'hgfedcba'}\n"
+        "names = {'m': m, 'l': [m], 'w': {'m': m, 'a]b': m}}\n"
+        "print(json.dumps([e.evaluate(source, names) for source in json.load(sys.stdin)]))"
+    )
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", code], input=json.dumps(sources), capture_output=True, text=True, check=True
+        ).stdout
+        for _ in range(3)
+    ]
+    differing = [row for row in zip(sources, *map(json.loads, found), strict=True) if not row[1] == row[2] == row[3]]
+    assert differing == []
 
 
 @pytest.mark.parametrize("source", ["join(m)", "join(m, ',')", "sum(m)"])

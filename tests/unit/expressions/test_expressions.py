@@ -205,3 +205,27 @@ def test_a_value_in_a_pointer_cannot_reach_another_place(name: str, other: dict[
 def test_is_same_compares_json_values(a: Any, b: Any, same: bool) -> None:
     assert expressions.is_same(a, b) is same
     assert expressions.is_same(b, a) is same
+
+
+@pytest.mark.parametrize(
+    ("condition", "parts"),
+    [
+        ("a", ["a"]),
+        ("a && b", ["a", "b"]),
+        ("a && (b && c) && f(d && e)", ["a", "(b && c)", "f(d && e)"]),
+        ('a == "x && y" && b', ['a == "x && y"', "b"]),
+        ("a && b || c", ["a && b || c"]),
+        ("a ? b && c : d", ["a ? b && c : d"]),
+    ],
+)
+def test_a_condition_is_cut_into_what_it_joins(condition: str, parts: list[str]) -> None:
+    assert expressions.conjuncts(condition) == parts
+
+
+@pytest.mark.parametrize(
+    ("source", "hint"),
+    [("a = 1", "CEL writes =="), ("a and b", "CEL writes &&"), ("len(a)", "CEL has size")],
+)
+def test_a_word_of_another_language_is_answered_with_cels_own(source: str, hint: str) -> None:
+    with pytest.raises(expressions.ExpressionError, match=hint):
+        expressions.compile_expression(source)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from agenteval.grade import MAX_ANSWER_CHARACTERS, Played, grade_episode, has_passed
 from agenteval.records import Grade
+from agenteval.tools import UNANSWERED
 
 from .conftest import call, check, episode, judge, variant
 
@@ -26,6 +27,12 @@ from .conftest import call, check, episode, judge, variant
         pytest.param({"number": 1890}, "1890.00", True, id="decimals"),
         pytest.param({"number": 18}, "1890", False, id="part-of-a-number"),
         pytest.param({"number": -5}, "minus: -5", True, id="negative"),
+        pytest.param({"number": -17}, "it is \u221217 outside", True, id="typographic-minus"),
+        pytest.param({"number": 17}, "it is \u221217 outside", False, id="typographic-minus-is-a-sign"),
+        pytest.param({"number": 17}, "shelf B17", False, id="part-of-a-name"),
+        pytest.param({"number": -3}, "a-3", False, id="hyphen"),
+        pytest.param({"number": 12}, "10-12", True, id="range"),
+        pytest.param({"number": 17}, "17km", True, id="unit-without-a-blank"),
         pytest.param({"number": 0.3}, "0.30000000000000004", True, id="binary-rounding"),
         pytest.param({"number": 10, "tolerance": 0.5}, "10.5", True, id="at-the-tolerance"),
         pytest.param({"number": 10, "tolerance": 0.5}, "10.51", False, id="past-the-tolerance"),
@@ -128,7 +135,11 @@ def test_a_grade_says_which_check_of_which_episode_it_is() -> None:
     [
         pytest.param({"kind": "answer", "number": 4}, "the answer 'five' has no number within 0 of 4", id="number"),
         pytest.param({"kind": "answer", "contains": ["x"]}, "the answer 'five' lacks 'x'", id="contains"),
-        pytest.param({"kind": "world", "that": "world.n > 1"}, 'world.n > 1 is false in {"n":1}', id="world"),
+        pytest.param(
+            {"kind": "world", "that": "world.n > 0 && (world.n > 1 || false)"},
+            "(world.n > 1 || false) is false; changed since the start: /n is 1",
+            id="world",
+        ),
         pytest.param({"kind": "turns", "at_most": 1}, "2 turns; wanted at most 1", id="turns"),
         pytest.param(
             {"kind": "called", "tool": "pay", "arguments": {"to": "z"}},
@@ -173,3 +184,12 @@ def test_an_episode_passes_when_all_its_checks_do(passed: list[bool | None], ove
         for index, value in enumerate(passed)
     ]
     assert has_passed(grades) is overall
+
+
+def test_what_follows_a_mock_that_could_not_answer_is_not_graded_instead_of_failed() -> None:
+    broken = call("pay", error=f"{UNANSWERED} 'pay' could not answer: no such key")
+    wanted = check(kind="called", tool="pay")
+    grade = judge(wanted, episode(), (0, broken))
+    assert grade.passed is None
+    assert "could not answer" in grade.reason
+    assert judge(wanted, episode(), (0, broken), (1, call("pay"))).passed is True

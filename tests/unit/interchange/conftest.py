@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-import run_records
+import run_records as made
 
 from agenteval.grade import Played, grade_episode
 from agenteval.interchange import ImportReport, import_suite
-from agenteval.records import Episode, EpisodePlan, EpisodeStatus, StopReason
 from agenteval.spec import Suite, TaskVariant, load_suite
 from agenteval.tools import State, ToolKit, call_tool
 
@@ -76,36 +74,12 @@ def import_tasks(tmp_path: Path) -> Callable[..., Imported]:
 def failed_checks(variant: TaskVariant, calls: Sequence[Call], answer: str = "done") -> list[str]:
     """Kinds of the checks that an episode with these calls and this answer fails."""
     kit, state = ToolKit.of(variant), State.begin(world=variant.world, clock="2026-01-15T09:00:00Z")
-    made = []
-    for number, (tool, arguments) in enumerate(calls):
-        outcome = call_tool(kit, tool, json.dumps(arguments), state)
-        call = replace(run_records.call(), tool=tool, arguments=json.dumps(arguments), error=outcome.error)
-        made.append((number, replace(call, result=outcome.result)))
+    placed = []
+    for turn, (tool, arguments) in enumerate(calls):
+        text = json.dumps(arguments)
+        outcome = call_tool(kit, tool, text, state)
+        placed.append((turn, made.call(turn, tool=tool, arguments=text, error=outcome.error, result=outcome.result)))
         state = outcome.state
-    played = Played(episode=_episode(variant, state.world, answer), calls=made, output_tokens=1)
+    episode = made.episode(made.plan(), answer=answer, world=state.world)
+    played = Played(episode=episode, calls=placed, output_tokens=1)
     return [grade.kind for grade in grade_episode(variant, played) if not grade.passed]
-
-
-def _episode(variant: TaskVariant, world: dict[str, Any], answer: str) -> Episode:
-    plan = EpisodePlan(
-        run_id="r",
-        position=0,
-        task=variant.task,
-        variant=variant.variant,
-        sample=0,
-        repeat=0,
-        seed=0,
-        cache_salt=None,
-    )
-    return Episode(
-        plan=plan,
-        boot_id="b",
-        status=EpisodeStatus.FINISHED,
-        stop_reason=StopReason.ANSWER,
-        message=None,
-        answer=answer,
-        world=world,
-        turns=1,
-        started_at=datetime.datetime(2026, 1, 15, tzinfo=datetime.UTC),
-        elapsed_s=0.0,
-    )

@@ -24,8 +24,10 @@ from agenteval.spec.templates import NAME_PATTERN
         ("0", "task-0"),
         ("", "task"),
         ("[a|b] c", "a-b-c"),
-        ("ähm", "hm"),
-        ("_x", "x"),
+        ("ähm", "ahm"),
+        ("日本", "task"),
+        ("_x_", "x"),
+        ("x\n: y", "x-y"),
     ],
 )
 def test_a_name_stays_close_to_its_text(text: str, name: str) -> None:

@@ -249,7 +249,9 @@ def test_a_factory_that_raises_is_not_run() -> None:
     def factory(_context: EpisodeContext) -> Any:
         raise KeyError("model")
 
-    assert ended([], factory).stop_reason is StopReason.AGENT
+    episode = ended([], factory)
+    assert episode.stop_reason is StopReason.AGENT
+    assert "KeyError: 'model' (test_episode.py:" in (episode.message or "")
 
 
 def test_a_graph_that_swallows_an_error_of_the_server_is_still_not_run() -> None:

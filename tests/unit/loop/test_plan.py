@@ -35,6 +35,7 @@ def chosen(**selection: object) -> list[str]:
         pytest.param({}, ["pay/a", "pay/b", "book/base"], id="all"),
         pytest.param({"tasks": ("book",)}, ["book/base"], id="a task"),
         pytest.param({"tasks": ("book", "pay")}, ["pay/a", "pay/b", "book/base"], id="tasks, in the suite's order"),
+        pytest.param({"tasks": ("pay/b", "book")}, ["pay/b", "book/base"], id="a variant and a task"),
         pytest.param({"tags": ("bank",)}, ["pay/a", "pay/b"], id="a tag"),
         pytest.param({"tags": ("slow", "bank")}, ["pay/a", "pay/b", "book/base"], id="any of the tags"),
         pytest.param({"limit": 2}, ["pay/a", "pay/b"], id="a limit"),

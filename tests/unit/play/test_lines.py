@@ -22,6 +22,39 @@ JSON_VALUES = st.recursive(
     max_leaves=8,
 )
 
+ONE_CALL = {
+    "nothing": ("get", {}),
+    "json": ('set {"text": "a ; b", "count": 2}', {"text": "a ; b", "count": 2}),
+    "json without a blank in front": ("get  \t {}", {}),
+    "number": ("set count=12", {"count": 12}),
+    "negative number": ("set count=-1.5", {"count": -1.5}),
+    "true": ("set free=true", {"free": True}),
+    "null": ("set free=null", {"free": None}),
+    "list": ('set free=[1, "a b"] count=1', {"free": [1, "a b"], "count": 1}),
+    "object": ('set free={"a": {"b": [2]}}', {"free": {"a": {"b": [2]}}}),
+    "text": ("set free=hello", {"free": "hello"}),
+    "text in double quotes": ('set free="a b" count=1', {"free": "a b", "count": 1}),
+    "text in single quotes": ("set free='a \"b\"' count=1", {"free": 'a "b"', "count": 1}),
+    "escapes in double quotes": (r'set free="a\nb"', {"free": "a\nb"}),
+    "text that looks like a number, where a text is wanted": ("set text=0042", {"text": "0042"}),
+    "number where a text is wanted": ("set text=42", {"text": "42"}),
+    "object where a text is wanted": ('set text={"a":1}', {"text": '{"a":1}'}),
+    "quoted text where a text is wanted": ('set text="42"', {"text": "42"}),
+    "empty": ("set text= count=1", {"text": "", "count": 1}),
+    "unclosed list": ("set free=[1,", {"free": "[1,"}),
+    "unclosed quote": ("set free='tis", {"free": "'tis"}),
+    "equals sign in the value": ("set free=a=b", {"free": "a=b"}),
+    "no JSON constant": ("set free=NaN", {"free": "NaN"}),
+    "key that no tool knows": ("set other=1", {"other": 1}),
+    "semicolon without blanks": ("set free=a;b", {"free": "a;b"}),
+}
+SEVERAL_CALLS = {
+    "two": ("get ; set count=1", ["get", "set"]),
+    "three, once without a blank in front": ('set {"text": " ; "}; get ; get', ["set", "get", "get"]),
+    "with finish at the end": ("get ; finish done", ["get", "finish"]),
+    "with finish in front": ('finish {"answer": "a"} ; get', ["finish", "get"]),
+}
+
 
 def read(line: str, finish_tool: str | None = "finish") -> Command | list[Call | Answer]:
     finish = {} if finish_tool is None else {finish_tool: finish_mock(finish_tool)}
@@ -41,36 +74,7 @@ def calls(line: str, finish_tool: str | None = "finish") -> list[Call]:
     return [step for step in found if isinstance(step, Call)]
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    {
-        "nothing": ("get", {}),
-        "json": ('set {"text": "a ; b", "count": 2}', {"text": "a ; b", "count": 2}),
-        "json without a blank in front": ("get  \t {}", {}),
-        "number": ("set count=12", {"count": 12}),
-        "negative number": ("set count=-1.5", {"count": -1.5}),
-        "true": ("set free=true", {"free": True}),
-        "null": ("set free=null", {"free": None}),
-        "list": ('set free=[1, "a b"] count=1', {"free": [1, "a b"], "count": 1}),
-        "object": ('set free={"a": {"b": [2]}}', {"free": {"a": {"b": [2]}}}),
-        "text": ("set free=hello", {"free": "hello"}),
-        "text in double quotes": ('set free="a b" count=1', {"free": "a b", "count": 1}),
-        "text in single quotes": ("set free='a \"b\"' count=1", {"free": 'a "b"', "count": 1}),
-        "escapes in double quotes": (r'set free="a\nb"', {"free": "a\nb"}),
-        "text that looks like a number, where a text is wanted": ("set text=0042", {"text": "0042"}),
-        "number where a text is wanted": ("set text=42", {"text": "42"}),
-        "object where a text is wanted": ('set text={"a":1}', {"text": '{"a":1}'}),
-        "quoted text where a text is wanted": ('set text="42"', {"text": "42"}),
-        "empty": ("set text= count=1", {"text": "", "count": 1}),
-        "unclosed list": ("set free=[1,", {"free": "[1,"}),
-        "unclosed quote": ("set free='tis", {"free": "'tis"}),
-        "equals sign in the value": ("set free=a=b", {"free": "a=b"}),
-        "no JSON constant": ("set free=NaN", {"free": "NaN"}),
-        "key that no tool knows": ("set other=1", {"other": 1}),
-        "semicolon without blanks": ("set free=a;b", {"free": "a;b"}),
-    }.values(),
-    ids=lambda value: value if isinstance(value, str) else "",
-)
+@pytest.mark.parametrize(("line", "expected"), ONE_CALL.values(), ids=ONE_CALL)
 def test_the_arguments_of_a_call(line: str, expected: object) -> None:
     assert json.loads(arguments(line)) == expected
 
@@ -84,16 +88,7 @@ def test_json_that_no_parser_reads_to_its_end_is_handed_on() -> None:
     assert arguments("set " + "[" * 100_000) == "[" * 100_000
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    {
-        "two": ("get ; set count=1", ["get", "set"]),
-        "three, once without a blank in front": ('set {"text": " ; "}; get ; get', ["set", "get", "get"]),
-        "with finish at the end": ("get ; finish done", ["get", "finish"]),
-        "with finish in front": ('finish {"answer": "a"} ; get', ["finish", "get"]),
-    }.values(),
-    ids=lambda value: value if isinstance(value, str) else "",
-)
+@pytest.mark.parametrize(("line", "expected"), SEVERAL_CALLS.values(), ids=SEVERAL_CALLS)
 def test_several_calls_of_one_turn(line: str, expected: list[str]) -> None:
     assert [call.tool for call in calls(line)] == expected
 

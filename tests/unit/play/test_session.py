@@ -24,8 +24,6 @@ UNGRADABLE = """
     checks:
       - {kind: world, that: "world.shelves.low.units == 2"}
 """
-
-
 LOG_CHECK = """
     checks:
       - {kind: world, that: "world.log.size() == 2"}
@@ -72,7 +70,7 @@ def test_a_call_shows_result_world_and_clock(play: Play) -> None:
     assert session.take("/world").startswith("clock     2026-01-15T10:00:00Z\nworld     {")
 
 
-def test_a_changed_value_is_shown_before_and_after(play: Play) -> None:
+def test_only_what_a_call_changes_is_shown(play: Play) -> None:
     shown = typed(play(), "put shelf=low", "put shelf=low units=3")
     assert "- /shelves/low/units" not in shown
     assert "+ /shelves/low/units: 3" in shown

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agenteval.expressions import values
 from agenteval.tools import State, call_tool, openai_schema, parse_arguments, world_patch
 from agenteval.tools.arguments import MAX_ARGUMENT_CHARACTERS, MAX_ARGUMENT_DEPTH
 
@@ -185,6 +186,9 @@ def test_the_model_reads_exactly_this(name: str, arguments: str, result: str) ->
         pytest.param({"enum": ["a", "b"]}, '"c"', 'must be one of ["a", "b"]', id="enum"),
         pytest.param({"type": ["string", "null"]}, "1", 'must be of type ["string", "null"]', id="types"),
         pytest.param({"minimum": 3}, "1", "must satisfy minimum: 3", id="any-other-keyword"),
+        pytest.param({"not": {"type": "integer"}}, "1", 'must satisfy not: {"type": "integer"}', id="not"),
+        pytest.param({"pattern": "^b"}, '"a"', 'must satisfy pattern: "^b"', id="pattern"),
+        pytest.param({"minItems": 2}, "[1]", "must satisfy minItems: 2", id="items"),
         pytest.param({"const": {"b": 1, "a": 2}}, "1", 'must satisfy const: {"a": 2, "b": 1}', id="sorted"),
     ],
 )
@@ -333,3 +337,44 @@ def test_the_schema_is_declared_as_the_api_wants_it() -> None:
         "type": "function",
         "function": {"name": "t", "description": "Does t.", "parameters": OBJECT},
     }
+
+
+def test_a_pattern_of_a_schema_that_is_not_settled_leaves_the_call_unanswered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "PATTERN_TIMEOUT_S", 0.05)
+    mock = tool("t", {"type": "object", "properties": {"x": {"type": "string", "pattern": "^(a|a)*$"}}})
+    outcome = call_tool(kit(mock), "t", json.dumps({"x": "a" * 80 + "!"}), start())
+    assert outcome.result == """{"error":"the mock of 't' could not answer"}"""
+    assert outcome.state.calls == {"t": 1}
+
+
+@pytest.mark.parametrize("text", ['{"a": "\ud800"}', '{"\udfff": 1}', '"\ud800'])
+def test_half_a_character_is_refused_however_it_is_written(text: str) -> None:
+    """A response may hold the half itself, once its own escapes are read."""
+    outcome = call_tool(KIT, "echo", text, start())
+    assert outcome.error is not None
+    assert outcome.error.startswith("the arguments ")
+    outcome.result.encode()
+
+
+@given(st.text(st.characters(), max_size=30), st.text(st.characters(), max_size=10))
+def test_no_name_and_no_arguments_raise(arguments: str, name: str) -> None:
+    for tool_name in ("echo", name):
+        call_tool(KIT, tool_name, arguments, start(WORLD)).result.encode()
+
+
+def test_brackets_in_a_text_of_any_depth_can_be_a_broken_result() -> None:
+    fault = {"kind": "malformed", "tool": "echo", "every": 1}
+    echo = tool("echo", default={"returns": "${args.x}"})
+    (outcome,) = play(kit(echo, faults=[fault]), start(), ("echo", {"x": "[" * 90_000}))
+    assert outcome.fault == "malformed#0"
+
+
+@pytest.mark.parametrize("number", [2**53 + 1, -(2**63), 2**63 - 1, 2**64 - 1])
+def test_an_integer_keeps_every_digit_as_far_as_cel_has_integers(number: int) -> None:
+    assert call_tool(KIT, "echo", f'{{"n":{number}}}', start()).result == f'{{"n":{number}}}'
+
+
+def test_a_property_that_a_schema_forbids_is_told_by_its_value() -> None:
+    mock = tool("t", {"type": "object", "properties": {"x": False}})
+    outcome = call_tool(kit(mock), "t", '{"x":[1]}', start())
+    assert outcome.error == "wrong arguments for 't': [1] is not allowed"

@@ -60,6 +60,40 @@ def test_a_fault_happens_at_the_calls_for_which_all_that_is_given_holds(when: di
     assert fired(outcomes) == calls
 
 
+KINDS: dict[str, dict[str, Any]] = {
+    "error": {"message": "busy"},
+    "timeout": {"after_s": 1},
+    "malformed": {},
+    "truncated": {"keep": 3},
+    "stale": {},
+    "latency": {"latency_s": 1},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("when", "calls"),
+    [
+        pytest.param({"at": [2, 5]}, [2, 5], id="at"),
+        pytest.param({"every": 3}, [3, 6], id="every"),
+        pytest.param({"when": "call % 2 == 0"}, [2, 4, 6], id="when"),
+        pytest.param({"at": [2, 3, 4], "when": "args.n > 2", "times": 1}, [3], id="all-together"),
+    ],
+)
+def test_every_kind_happens_at_the_calls_that_are_given(kind: str, when: dict[str, Any], calls: list[int]) -> None:
+    outcomes = after({"kind": kind, "tool": "add", **KINDS[kind], **when}, *(("add", {"n": n}) for n in range(1, 7)))
+    assert fired(outcomes) == calls
+    assert {outcome.fault for outcome in outcomes} == {None, f"{kind}#0"}
+    assert outcomes[-1].state.fired == {0: len(calls)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_errors_and_timeouts_keep_a_call_from_changing_the_world(kind: str) -> None:
+    _, outcome = after({"kind": kind, "tool": "add", **KINDS[kind], "at": [2]}, ("add", {"n": 1}), ("add", {"n": 2}))
+    assert outcome.state.world == {"total": 11 if kind in ("error", "timeout") else 13}
+    assert (outcome.error is not None) is (kind in ("error", "timeout"))
+
+
 def test_a_fault_may_wait_for_the_clock() -> None:
     when = "timestamp(clock) >= timestamp('2026-01-15T09:00:02Z')"
     fault = {"kind": "error", "tool": "read", "when": when, "message": "late"}
