@@ -39,6 +39,7 @@ def check(arguments: argparse.Namespace) -> int:
 def _targets(paths: list[Path]) -> Iterator[Path]:
     """The suites and contracts that the paths name; a folder without a suite.yaml stands for the suites below it."""
     for path in paths:
+        path = path.parent if path.name == SUITE_FILE else path
         below = [] if (path / SUITE_FILE).is_file() or not path.is_dir() else sorted(path.rglob(SUITE_FILE))
         yield from (file.parent for file in below) if below else [path]
 

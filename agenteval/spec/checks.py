@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_v
 from agenteval import expressions
 from agenteval.loading import Frozen, Many
 from agenteval.spec.functions import FunctionName
-from agenteval.spec.templates import RENDERED, Count, CountOrNone, Number, VarJson, VarText, check_condition
+from agenteval.spec.templates import RENDERED, Count, CountFromZero, Number, VarJson, VarText, check_condition
 
 WORLD_NAMES = ("world", "start", "answer", "vars")
 """What a world check may read."""
@@ -116,8 +116,8 @@ class CalledCheck(_CallCheck):
     kind: Literal["called"]
     outcome: Literal["success", "error", "any"] = "success"
     """Which calls count: those that gave a result, those that gave an error, or both."""
-    at_least: CountOrNone = 1
-    at_most: CountOrNone | None = None
+    at_least: CountFromZero = 1
+    at_most: CountFromZero | None = None
 
     @model_validator(mode="after")
     def _can_fail(self) -> CalledCheck:

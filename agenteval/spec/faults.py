@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from agenteval.loading import Frozen, Many
-from agenteval.spec.templates import FAULT_NAMES, Count, CountOrNone, Seconds, check_condition, check_template
+from agenteval.spec.templates import FAULT_NAMES, Count, CountFromZero, Seconds, check_condition, check_template
 
 
 class _Fault(Frozen):
@@ -55,7 +55,7 @@ class TimeoutFault(_Fault):
 
     kind: Literal["timeout"]
     after_s: Seconds = 30.0
-    """How far the simulated clock moves."""
+    """How far the episode's clock moves."""
     applied: bool = False
     """Whether the call changed the world all the same."""
 
@@ -70,7 +70,7 @@ class TruncatedFault(_Fault):
     """The result breaks off."""
 
     kind: Literal["truncated"]
-    keep: CountOrNone
+    keep: CountFromZero
     """Characters of the result that arrive."""
 
 
@@ -85,7 +85,7 @@ class LatencyFault(_Fault):
 
     kind: Literal["latency"]
     latency_s: Seconds
-    """How far the simulated clock moves, besides the case's own latency."""
+    """How far the episode's clock moves, besides the case's own latency."""
 
 
 Fault = Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,8 +27,6 @@ class LoadedSuite:
     """A suite, and where its parts stand in their files."""
 
     suite: Suite
-    head: Document
-    """suite.yaml."""
     tasks: Mapping[str, tuple[Document, KeyPath, Task]]
     """Task to its file, its place there, and itself as written."""
     tools: Mapping[str, tuple[Document, KeyPath]]
@@ -77,7 +75,7 @@ def load_suite_files(path: Path) -> LoadedSuite:
         tools=tuple(assembly.tools.values()),
         variants=tuple(variants),
     )
-    return LoadedSuite(suite=suite, head=document, tasks=assembly.tasks, tools=assembly.tool_places)
+    return LoadedSuite(suite=suite, tasks=assembly.tasks, tools=assembly.tool_places)
 
 
 def _files(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
@@ -232,9 +230,3 @@ def _tools_of(check: Check) -> tuple[str, ...]:
     if isinstance(check, CalledCheck | NotCalledCheck):
         return (check.tool,)
     return check.tools if isinstance(check, OrderCheck | TogetherCheck) else ()
-
-
-def tools_of_checks(checks: Sequence[Check]) -> Iterator[str]:
-    """Names of the tools that checks ask about."""
-    for check in checks:
-        yield from _tools_of(check)

@@ -66,7 +66,7 @@ Count = Annotated[
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, _TEMPLATE_SCHEMA]}),
 ]
 """A whole number from 1 or a `${vars.x}`; a number once the variables are put in."""
-CountOrNone = Annotated[
+CountFromZero = Annotated[
     int,
     Field(ge=0),
     WrapValidator(_or_template),
@@ -80,4 +80,4 @@ Number = Annotated[
 ]
 """A number or a `${vars.x}`; a number once the variables are put in."""
 Seconds = Annotated[float, Field(ge=0.0, le=31_536_000.0)]
-"""A span of the simulated clock, at most a year."""
+"""A span of the episode's clock, at most a year."""

@@ -203,7 +203,11 @@ def _copied(value: Any) -> Any:
 
 
 def _later(clock: str, state: State, seconds: float) -> State:
-    """The state at `seconds` after an instant; the year 9999 is not left."""
+    """The state at `seconds` after an instant.
+
+    Raises:
+        ExpressionError: If the year 9999 would be left.
+    """
     instant = datetime.datetime.fromisoformat(clock)
     try:
         instant += datetime.timedelta(seconds=seconds)
