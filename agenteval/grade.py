@@ -51,6 +51,8 @@ class Played:
     """All its tool calls with their turns, in order."""
     output_tokens: int
     """Tokens that the model wrote in all turns."""
+    explains: bool = True
+    """Whether a failing world check looks for the part that is false; the cost of one evaluation a part."""
 
     @property
     def answer(self) -> str:
@@ -162,6 +164,8 @@ def _judge_world(check: WorldCheck, variant: TaskVariant, played: Played) -> _Fi
     passed = expressions.evaluate_condition(check.that, names)
     if passed:
         return _Finding(passed=True, reason=f"{check.that} is true")
+    if not played.explains:
+        return _Finding(passed=False, reason=f"{check.that} is false")
     culprit = next((part for part in expressions.conjuncts(check.that) if _is_false(part, names)), check.that)
     changes = [_change_text(operation) for operation in patch_between(variant.world, world)]
     shown = _cut("; ".join(changes), _SHOWN_WORLD) if changes else "nothing"

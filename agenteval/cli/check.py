@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,9 @@ from agenteval.errors import FileProblemsError, InputError, Problem
 from agenteval.lint import inspect_suite
 from agenteval.log import printable
 from agenteval.spec.files import SUITE_FILE
+
+_MANY, _CHUNK = 16, 4
+"""From so many suites on, they are shared among processes, so many at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +36,7 @@ class _Report:
 
 def check(arguments: argparse.Namespace) -> int:
     """Look at every path; the exit status is 2 where one has a problem, and 0 where there are warnings at most."""
-    reports = [_check(path) for path in _targets(arguments.paths)]
+    reports = _reports(list(_targets(arguments.paths)))
     emit(json.dumps([_as_json(report) for report in reports], indent=2) if arguments.json else _as_text(reports))
     return 2 if any(report.problems for report in reports) else 0
 
@@ -42,6 +47,15 @@ def _targets(paths: list[Path]) -> Iterator[Path]:
         path = path.parent if path.name == SUITE_FILE else path
         below = [] if (path / SUITE_FILE).is_file() or not path.is_dir() else sorted(path.rglob(SUITE_FILE))
         yield from (file.parent for file in below) if below else [path]
+
+
+def _reports(paths: list[Path]) -> list[_Report]:
+    """What was found of each path, in order; many are shared among the processors."""
+    if len(paths) < _MANY:
+        return [_check(path) for path in paths]
+    # Forked, since a new interpreter takes longer to start than several suites to check.
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as pool:
+        return list(pool.map(_check, paths, chunksize=_CHUNK))
 
 
 def _check(path: Path) -> _Report:

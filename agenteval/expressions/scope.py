@@ -15,7 +15,7 @@ from agenteval.expressions.functions import FUNCTIONS, MAX_SIZE, size_of
 from agenteval.expressions.macros import ORDERED
 from agenteval.expressions.parsing import Expression, ExpressionError, compile_expression
 
-MAX_STEPS = 10_000
+MAX_STEPS = 2_500
 """Elements that the macros of one evaluation may walk over; nested macros multiply, and the binding's cost of one
 macro grows with the square of its length."""
 EVALUATION_TIMEOUT_S = 5.0

@@ -56,7 +56,7 @@ def _unread_variables(task: Task) -> Iterator[Oddity]:
 
 def _of_an_idle_agent(variant: TaskVariant) -> Iterator[Oddity]:
     """An agent that calls nothing and says `done` should fail; if it is not even graded, a real one may not be."""
-    grades = grade_episode(variant, Played(episode=_idle_episode(variant), calls=(), output_tokens=1))
+    grades = grade_episode(variant, Played(episode=_idle_episode(variant), calls=(), output_tokens=1, explains=False))
     for grade in grades:
         if grade.passed is None:
             why = grade.reason.removeprefix("not graded: ")

@@ -148,7 +148,16 @@ def _schema_problem(text: str) -> str | None:
         return f"parameters are no JSON Schema: {error.message}"
     if _has_reference(schema):
         return "parameters may not use $ref; write the schema out where it is used"
+    if _has_keyword(schema, "patternProperties"):
+        return "parameters may not use patternProperties, whose patterns nothing bounds; name the properties"
     return None
+
+
+def _has_keyword(schema: Any, keyword: str) -> bool:
+    """Whether a schema uses a keyword, at any depth; a property of that name counts, to be safe."""
+    if isinstance(schema, dict):
+        return keyword in schema or any(_has_keyword(part, keyword) for part in schema.values())
+    return isinstance(schema, list) and any(_has_keyword(part, keyword) for part in schema)
 
 
 def _has_reference(schema: Any) -> bool:
