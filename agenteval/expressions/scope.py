@@ -33,6 +33,8 @@ class Scope:
         self._context = cel.Context(functions={ORDERED: self._in_order})
         self._steps, self._deadline = 0, 0.0
         self._problem: str | None = None
+        self._scalars: dict[str, Any] = {}
+        """Values found before, by expression; lists and maps are made anew, so that no two places share one."""
 
     def evaluate(self, source: str) -> Any:
         """The JSON value of an expression.
@@ -41,6 +43,8 @@ class Scope:
             ExpressionError: If it does not parse, names something absent, takes too much, or gives a value that JSON
                 lacks.
         """
+        if source in self._scalars:
+            return self._scalars[source]
         expression = compile_expression(source)
         self._steps, self._deadline, self._problem = 0, time.monotonic() + EVALUATION_TIMEOUT_S, None
         try:
@@ -60,7 +64,10 @@ class Scope:
         if self._problem is not None:
             # `exists` and `all` swallow an error where another element settles them.
             raise ExpressionError(f"{source!r} failed: {self._problem}")
-        return _to_json(value, source)
+        found = _to_json(value, source)
+        if not isinstance(found, dict | list):
+            self._scalars[source] = found
+        return found
 
     def _bind(self, expression: Expression) -> None:
         """Put what an expression reads and calls into the context, where it is not there yet."""
