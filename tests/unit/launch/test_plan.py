@@ -10,58 +10,20 @@ import pytest
 from golden_files import check_golden
 from hypothesis import given
 from hypothesis import strategies as st
+from machines import CPU, H200, MACHINES
 
 from agenteval.contract import Contract, builtin_names, load_contract
 from agenteval.digest import canonical_json
 from agenteval.errors import UnsupportedClauseError
-from agenteval.launch import EngineFacts, Gpu, plan_launch
+from agenteval.launch import EngineFacts, plan_launch
 from agenteval.records import Model
 
-FLAGS_FILE = Path(__file__).parents[2] / "fake_vllm/program/vllm/flags.txt"
 MODEL = Model(
     name="qwen2.5-coder-0.5b-instruct",
     folder=Path("/cache/models/qwen"),
     digest="sha256:" + "0" * 64,
     tool_call_parser="hermes",
 )
-
-
-def known_flags() -> frozenset[str]:
-    """What the real parser of vLLM 0.32 knows, negative forms included."""
-    flags: set[str] = set()
-    for line in FLAGS_FILE.read_text().splitlines():
-        if not line.startswith("#"):
-            names, kind = line.split(" ", 1)
-            flags |= set(names.split(","))
-            if kind == "switch":
-                flags |= {name.replace("--", "--no-", 1) for name in names.split(",") if name.startswith("--")}
-    return frozenset(flags)
-
-
-CPU = EngineFacts(
-    python=Path("/venv/bin/python"),
-    vllm_version="0.32.0",
-    torch_version="2.11.0+cpu",
-    cuda_version=None,
-    driver_version=None,
-    device="cpu",
-    gpus=(),
-    cpu_model="Some CPU",
-    cpus=(0, 1),
-    flags=known_flags(),
-    variables=frozenset({"VLLM_BATCH_INVARIANT", "VLLM_CPU_KVCACHE_SPACE", "VLLM_LOGGING_LEVEL"}),
-    quantizations=frozenset({"fp8", "awq"}),
-    has_flashinfer=False,
-)
-H200 = dataclasses.replace(
-    CPU,
-    torch_version="2.11.0+cu130",
-    cuda_version="13.0",
-    driver_version="580.65",
-    device="cuda",
-    gpus=(Gpu(name="NVIDIA H200", capability=(9, 0), memory_bytes=150_000_000_000),),
-)
-MACHINES = {"cpu": CPU, "h200": H200}
 
 
 def contract(name: str = "strict", **changes: dict[str, Any]) -> Contract:
