@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from agenteval.audit import RunFacts
+from agenteval.audit.probes import crowd_size
 from agenteval.compare import Trajectory
 from agenteval.contract import Contract, load_contract
 from agenteval.digest import canonical_json, derive_seed
@@ -270,15 +271,34 @@ def turn(number: int = 0, of: EpisodePlan | None = None, **fields: Any) -> Turn:
 
 
 def probe(name: str, **fields: Any) -> Turn:
-    """A probe; by default one that missed."""
+    """A probe; by default one that missed, and answered as the greedy canary."""
     made = turn(kind="probe", episode_id=f"{BOOT}/{name}", tool_calls=())
     return replace(made, messages_added=({"role": "user", "content": "probe"},), **fields)
 
 
-def probes(of: Contract, *, warm: int | None = None) -> list[Turn]:
-    """The three probes of a boot under a contract that is kept."""
-    hits = warm if warm is not None else 0 if of.cache.mode == "disabled" else 16
-    return [probe("cache-cold"), probe("cache-warm", cached_tokens=hits), probe("cache-other-salt")]
+def probes(of: Contract) -> list[Turn]:
+    """The probes of a boot under a contract that is kept."""
+    is_cached = of.cache.mode != "disabled"
+    hits = 16 if is_cached else 0
+    company = crowd_size(of)
+    drawn = {"output_ids": (21, 22, 23)}
+    return [
+        probe("cache-cold"),
+        probe("cache-warm", cached_tokens=hits),
+        probe("cache-other-salt"),
+        probe("canary-short"),
+        probe("canary-long"),
+        probe("sampling-draw", **drawn),
+        probe("sampling-draw-again", **drawn),
+        probe("sampling-other-seed", output_ids=(31, 32, 33)),
+        probe("sampling-top-p"),
+        probe("canary-crowded", requests_in_flight=company),
+        *([probe("cache-after-reset")] if is_cached else []),
+        probe("end-canary-short"),
+        probe("end-canary-long"),
+        probe("end-cache-cold"),
+        probe("end-cache-warm", cached_tokens=hits),
+    ]
 
 
 def trajectory(*turns: Turn, of: EpisodePlan | None = None, passed: bool | None = True, **fields: Any) -> Trajectory:

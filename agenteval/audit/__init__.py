@@ -5,6 +5,6 @@ flag for a guarantee: what was measured decides, and what was not measured is un
 """
 
 from agenteval.audit.facts import Auditor, RunFacts
-from agenteval.audit.verdict import audit_run, clause_verdicts, run_verdict
+from agenteval.audit.verdict import audit_run, clause_verdicts, run_verdict, start_breaches
 
-__all__ = ["Auditor", "RunFacts", "audit_run", "clause_verdicts", "run_verdict"]
+__all__ = ["Auditor", "RunFacts", "audit_run", "clause_verdicts", "run_verdict", "start_breaches"]

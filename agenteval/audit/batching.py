@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.audit.facts import NOT_PROMISED, Finding, RunFacts, attention_backend, server_section, shown
+from agenteval.audit import probes
+from agenteval.audit.attention import backend_rows
+from agenteval.audit.facts import NOT_PROMISED, Finding, RunFacts, log_fact, server_section, shown
 from agenteval.records import Boot, Evidence, Turn
 
 
 class BatchingAuditor:
-    """Rests on the requests in flight at each turn, the server's own limit, and the kernels that it reports.
+    """Rests on the requests in flight at each turn, the server's own limit, its kernels, and a probe in company.
 
     In flight counts what this runner sent: on a server that someone else runs, others may have sent more.
     """
@@ -21,9 +23,13 @@ class BatchingAuditor:
         self._batching = facts.contract.batching
         self._peak = 0
         self._crowded: list[str] = []
+        self._probes = probes.ProbeTurns()
 
     def observe(self, turn: Turn) -> None:
         """Take note of the company a turn had."""
+        if turn.kind == "probe":
+            self._probes.observe(turn)
+            return
         self._peak = max(self._peak, turn.requests_in_flight)
         if turn.requests_in_flight > self._batching.concurrency:
             self._crowded.append(f"{turn.episode_id} turn {turn.turn}: {turn.requests_in_flight}")
@@ -37,6 +43,8 @@ class BatchingAuditor:
                 expected="measured",
                 observed=f"at most {self._peak}",
             )
+            for boot, _ in self._facts.boots:
+                yield self._crowd(boot)
             return
         within = not self._crowded
         yield self._finding.judged(
@@ -55,8 +63,29 @@ class BatchingAuditor:
                 observed="unknown" if limit is None else limit,
                 boot=boot.boot_id,
             )
+            yield self._crowd(boot)
             if self._batching.mode == "invariant":
                 yield from self._invariant(boot)
+
+    def _crowd(self, boot: Boot) -> Evidence:
+        """Whether a prompt among others was computed to the same bits as alone."""
+        sent = self._probes.of(boot.boot_id)
+        alone, crowded = sent.get(probes.CANARIES[0]), sent.get(probes.CROWDED)
+        fact = "probe: the same prompt alone and among others gives the same logprobs"
+        if alone is None or crowded is None:
+            return self._finding.judged(fact, None, expected="sent", observed="absent", boot=boot.boot_id)
+        observed = f"{probes.compared(alone, crowded)}, with {crowded.requests_in_flight} requests in flight"
+        if self._batching.mode == "free":
+            return self._finding.row(fact, NOT_PROMISED, expected="measured", observed=observed, boot=boot.boot_id)
+        is_equal = probes.answer_bits(alone) == probes.answer_bits(crowded)
+        # An equal answer shows nothing where the others had come and gone.
+        return self._finding.judged(
+            fact,
+            is_equal if crowded.requests_in_flight > 1 or not is_equal else None,
+            expected="every bit, with company",
+            observed=observed,
+            boot=boot.boot_id,
+        )
 
     def _invariant(self, boot: Boot) -> Iterator[Evidence]:
         # Invariance under company is not shown by requests that had none.
@@ -75,11 +104,13 @@ class BatchingAuditor:
             observed="unknown" if switch is None else switch,
             boot=boot.boot_id,
         )
-        backend, wanted = attention_backend(boot), self._facts.contract.engine.attention_backend
-        yield self._finding.judged(
-            "the attention backend that the server says it uses",
-            None if backend is None or wanted is None else backend == wanted,
-            expected=wanted or "one named in the contract",
-            observed=backend or "unknown",
-            boot=boot.boot_id,
-        )
+        yield from backend_rows(self._finding, boot, self._facts.contract.engine.attention_backend)
+        version = log_fact(boot, "flash_attention_version")
+        if version is not None:
+            yield self._finding.judged(
+                "the FlashAttention version that the server's log names",
+                version != "3",
+                expected="not 3, whose sums depend on the batch",
+                observed=version,
+                boot=boot.boot_id,
+            )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from agenteval.audit.facts import NOT_PROMISED, UNPROVEN, Finding, RunFacts, counted, shown
+from agenteval.audit import probes
+from agenteval.audit.facts import NOT_PROMISED, UNPROVEN, Finding, RunFacts, counted, ended_in_order, shown
 from agenteval.records import Boot, BootEnd, Evidence, Turn
 
 HITS = "vllm:prefix_cache_hits_total"
@@ -19,7 +20,7 @@ PREEMPTIONS = "vllm:num_preemptions_total"
 
 
 class CacheAuditor:
-    """Rests on the server's configuration, a probe pair with its control, every turn's count, and the hit counter.
+    """Rests on the server's configuration, probes with their controls, every turn's count, and the engine's counters.
 
     A turn's `cached_tokens` may be absent because nothing was hit, so absence alone proves nothing: for a disabled
     cache the engine's counter must stand at zero too; for an isolated one, first turns must not have hit.
@@ -30,7 +31,7 @@ class CacheAuditor:
     def __init__(self, facts: RunFacts) -> None:
         self._facts, self._finding = facts, Finding(facts.run.run_id, self.clause)
         self._mode = facts.contract.cache.mode
-        self._probes: dict[str, Turn] = {}
+        self._probes = probes.ProbeTurns()
         self._hit_turns: list[str] = []
         self._first_turn_hits: list[str] = []
         self._cached = self._prompt = self._unknown = self._turns = 0
@@ -42,7 +43,7 @@ class CacheAuditor:
         """Count what a turn read from the cache."""
         self._cached_by_boot[turn.boot_id] = self._cached_by_boot.get(turn.boot_id, 0) + (turn.cached_tokens or 0)
         if turn.kind == "probe":
-            self._probes[turn.episode_id] = turn
+            self._probes.observe(turn)
             return
         self._turns += 1
         self._prompt += turn.prompt_tokens
@@ -61,7 +62,9 @@ class CacheAuditor:
         for boot, end in self._facts.boots:
             if boot.is_managed:
                 yield self._counter(boot, end)
-            yield from self._probe_pair(boot.boot_id)
+            yield from self._probed(boot, self._probes.of(boot.boot_id))
+            if ended_in_order(end):
+                yield from self._probed_at_end(boot, self._probes.of(boot.boot_id))
         yield from self._configuration()
 
     def _counter(self, boot: Boot, end: BootEnd | None) -> Evidence:
@@ -99,35 +102,17 @@ class CacheAuditor:
                 boot=boot.boot_id,
             )
 
-    def _probe_pair(self, boot_id: str) -> Iterator[Evidence]:
-        names = ("cache-cold", "cache-warm", "cache-other-salt")
-        cold, warm, other = (self._probes.get(f"{boot_id}/{name}") for name in names)
+    def _probed(self, boot: Boot, sent: Mapping[str, Turn]) -> Iterator[Evidence]:
+        """What the probes at a boot's start say."""
+        pair = [sent.get(name) for name in (probes.CACHE_COLD, probes.CACHE_WARM)]
+        other = sent.get(probes.CACHE_OTHER_SALT)
+        cold, warm = pair
         if cold is None or warm is None or other is None:
-            yield self._finding.row(
-                "cache probes",
-                UNPROVEN,
-                expected="sent at the start of the boot",
-                observed="absent",
-                boot=boot_id,
-            )
+            yield self._absent("cache probes", boot)
             return
+        yield from self._pair(boot, cold, warm, "")
         if self._mode == "disabled":
-            # Null is what vLLM reports for no hit; the counter below tells it from a count that is not reported.
-            yield self._finding.judged(
-                "probe: the same prompt again must miss",
-                not warm.cached_tokens,
-                expected="0 or null",
-                observed=_count(warm),
-                boot=boot_id,
-            )
             return
-        yield self._finding.judged(
-            "probe: the same prompt and salt again must hit (positive control)",
-            None if warm.cached_tokens is None else warm.cached_tokens > 0,
-            expected="more than 0 cached tokens",
-            observed=_count(warm),
-            boot=boot_id,
-        )
         missed = not cold.cached_tokens and not other.cached_tokens
         # Where anything may be shared, this is only the control's own control: a count that is never zero says nothing.
         yield self._finding.judged(
@@ -135,8 +120,75 @@ class CacheAuditor:
             None if self._mode == "shared" and not missed else missed,
             expected="0 or null, twice",
             observed=f"{_count(cold)}; {_count(other)}",
-            boot=boot_id,
+            boot=boot.boot_id,
         )
+        if self._mode == "per_episode":
+            yield self._finding.judged(
+                "probe: the same prompt under another salt gives the same logprobs as new",
+                probes.answer_bits(cold) == probes.answer_bits(other),
+                expected="every bit",
+                observed=probes.compared(cold, other),
+                boot=boot.boot_id,
+            )
+        if boot.is_managed:
+            yield self._emptied(boot, cold, sent.get(probes.CACHE_AFTER_RESET))
+
+    def _probed_at_end(self, boot: Boot, sent: Mapping[str, Turn]) -> Iterator[Evidence]:
+        cold, warm = (sent.get(probes.END + name) for name in (probes.CACHE_COLD, probes.CACHE_WARM))
+        if cold is None or warm is None:
+            yield self._absent("cache probes at the boot's end", boot)
+        else:
+            yield from self._pair(boot, cold, warm, " at the boot's end")
+
+    def _pair(self, boot: Boot, cold: Turn, warm: Turn, when: str) -> Iterator[Evidence]:
+        """The same prompt twice: whether it hit, and what that did to the numbers."""
+        if self._mode == "disabled":
+            # Null is what vLLM reports for no hit; the counter tells it from a count that is not reported.
+            yield self._finding.judged(
+                f"probe{when}: the same prompt again must miss",
+                not warm.cached_tokens,
+                expected="0 or null",
+                observed=_count(warm),
+                boot=boot.boot_id,
+            )
+            # A hit that no count tells of still changes the last bits of what is computed.
+            yield self._finding.judged(
+                f"probe{when}: the same prompt again gives the same logprobs",
+                probes.answer_bits(cold) == probes.answer_bits(warm),
+                expected="every bit",
+                observed=probes.compared(cold, warm),
+                boot=boot.boot_id,
+            )
+            return
+        yield self._finding.judged(
+            f"probe{when}: the same prompt and salt again must hit (positive control)",
+            None if warm.cached_tokens is None else warm.cached_tokens > 0,
+            expected="more than 0 cached tokens",
+            observed=_count(warm),
+            boot=boot.boot_id,
+        )
+        yield self._finding.row(
+            f"probe{when}: what a hit does to the logprobs of the same prompt",
+            NOT_PROMISED,
+            expected="measured",
+            observed=probes.compared(cold, warm),
+            boot=boot.boot_id,
+        )
+
+    def _emptied(self, boot: Boot, cold: Turn, after: Turn | None) -> Evidence:
+        """Whether the first episode found an empty cache; that the reset answers 200 proves nothing."""
+        if after is None:
+            return self._absent("probe after the cache was emptied", boot)
+        return self._finding.judged(
+            "probe: the same prompt and salt must miss when the cache was emptied",
+            not after.cached_tokens and probes.answer_bits(cold) == probes.answer_bits(after),
+            expected="0 or null, and the logprobs of a new prompt",
+            observed=f"{_count(after)}; {probes.compared(cold, after)}",
+            boot=boot.boot_id,
+        )
+
+    def _absent(self, fact: str, boot: Boot) -> Evidence:
+        return self._finding.row(fact, UNPROVEN, expected="sent", observed="absent", boot=boot.boot_id)
 
     def _disabled(self) -> Iterator[Evidence]:
         yield self._finding.judged(
@@ -155,6 +207,7 @@ class CacheAuditor:
                 observed=_number(hits),
                 boot=boot.boot_id,
             )
+        yield from self._preempted()
 
     def _per_episode(self) -> Iterator[Evidence]:
         yield self._finding.judged(
@@ -171,10 +224,14 @@ class CacheAuditor:
             turns=shown(self._first_turn_hits),
         )
         yield self._share()
+        yield from self._preempted()
+
+    def _preempted(self) -> Iterator[Evidence]:
+        """A preempted request is computed again, in other pieces than those of its repeat."""
         for boot, end in self._facts.boots:
             preempted = counted(boot, end, PREEMPTIONS)
             yield self._finding.judged(
-                "requests that were preempted, whose cache was computed again",
+                "requests that were preempted and computed again",
                 None if preempted is None else preempted == 0,
                 expected="0",
                 observed=_number(preempted),

@@ -8,7 +8,8 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from agenteval.audit.facts import NOT_PROMISED, Finding, RunFacts, argument, attention_backend, server_section, shown
+from agenteval.audit.attention import backend_rows
+from agenteval.audit.facts import NOT_PROMISED, Finding, RunFacts, argument, server_section, shown
 from agenteval.contract import Engine
 from agenteval.records import Boot, Evidence, Turn
 
@@ -85,14 +86,7 @@ class EngineAuditor:
                 boot=boot.boot_id,
             )
         if engine.attention_backend is not None:
-            backend = attention_backend(boot)
-            yield self._finding.judged(
-                "the attention backend that the server says it uses",
-                None if backend is None else backend == engine.attention_backend,
-                expected=engine.attention_backend,
-                observed=backend or "unknown",
-                boot=boot.boot_id,
-            )
+            yield from backend_rows(self._finding, boot, engine.attention_backend)
 
 
 def _of_arguments(boot: Boot) -> dict[str, str]:

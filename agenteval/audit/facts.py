@@ -56,16 +56,21 @@ def counted(boot: Boot, end: BootEnd | None, counter: str) -> float | None:
     return None if before is None or after is None else float(after - before)
 
 
+def ended_in_order(end: BootEnd | None) -> bool:
+    """Whether a boot ended when its episodes were over, so that the probes of its end could be sent."""
+    return end is not None and end.reason in ("stopped", "left running")
+
+
 def argument(boot: Boot, flag: str) -> str | None:
     """The value that a server of ours was given for an option; None where it was not given."""
     values = [value for name, value in zip(boot.argv, boot.argv[1:], strict=False) if name == flag]
     return values[-1] if values else None
 
 
-def attention_backend(boot: Boot) -> str | None:
-    """The attention backend that a server named in its log; None where there is no log."""
+def log_fact(boot: Boot, name: str) -> str | None:
+    """What a server's start-up log said of itself; None where there is no log, or it did not say."""
     log = boot.facts.get("log")
-    return log.get("attention_backend") if isinstance(log, dict) else None
+    return log.get(name) if isinstance(log, dict) else None
 
 
 class Auditor(Protocol):

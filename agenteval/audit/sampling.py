@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agenteval.audit.facts import Finding, RunFacts, server_section, shown
+from agenteval.audit.probes import CANARIES, ProbeTurns
+from agenteval.audit.sampling_probes import SamplingProbe, fields_at_work, sampling_probes
 from agenteval.client import UNCOVERED
 from agenteval.digest import derive_seed
-from agenteval.records import Evidence, Turn
+from agenteval.records import Boot, Evidence, Turn
+
+_SHOWN_ANSWER = 40
+"""Characters of a probe's answer."""
 
 
 class SamplingAuditor:
-    """Rests on the stored fields of every request, and on the engine's word that it fills in none of its own."""
+    """Rests on the stored fields of every request, on the engine's word that it fills in none of its own, and on probes.
+
+    A field that was sent need not have been obeyed: each that does something has a probe whose answer it must change.
+    """
 
     clause = "sampling"
 
@@ -24,6 +32,7 @@ class SamplingAuditor:
             plan.episode_id: derive_seed(seed, plan.task, plan.variant, plan.sample)
             for plan in (episode.plan for episode in facts.episodes)
         }
+        self._probes = ProbeTurns()
         self._turns = self._seeded = 0
         self._wrong: list[str] = []
         self._wrong_seeds: list[str] = []
@@ -31,6 +40,7 @@ class SamplingAuditor:
     def observe(self, turn: Turn) -> None:
         """Compare a request with the contract."""
         if turn.kind == "probe":
+            self._probes.observe(turn)
             return
         self._turns += 1
         for field, allowed in UNCOVERED.items():
@@ -70,3 +80,30 @@ class SamplingAuditor:
                 observed=source or "unknown",
                 boot=boot.boot_id,
             )
+            yield from self._probed(boot)
+
+    def _probed(self, boot: Boot) -> Iterator[Evidence]:
+        """Each probe, and each field at work that no probe is about."""
+        sampling = self._facts.contract.sampling
+        wanted = sampling_probes(sampling)
+        for probe in wanted:
+            yield self._finding.judged(
+                f"probe: {probe.expected}",
+                self._obeyed(boot, probe),
+                expected=f"{probe.field} obeyed",
+                observed=self._shown_answer(boot, probe),
+                boot=boot.boot_id,
+            )
+        for field in sorted(fields_at_work(sampling) - {probe.field for probe in wanted}):
+            yield self._finding.judged(
+                f"probe of {field}", None, expected="one", observed="there is none", boot=boot.boot_id
+            )
+
+    def _obeyed(self, boot: Boot, probe: SamplingProbe) -> bool | None:
+        sent = self._probes.of(boot.boot_id)
+        needed = [CANARIES[0], *(other.name for other in sampling_probes(self._facts.contract.sampling))]
+        return probe.holds(sent) if all(name in sent and sent[name].output_ids for name in needed) else None
+
+    def _shown_answer(self, boot: Boot, probe: SamplingProbe) -> str:
+        answer = self._probes.of(boot.boot_id).get(probe.name)
+        return "absent" if answer is None else repr("".join(answer.output_tokens)[:_SHOWN_ANSWER])

@@ -17,8 +17,9 @@ from agenteval.audit.repeats import RepeatsAuditor
 from agenteval.audit.sampling import SamplingAuditor
 from agenteval.audit.tools import ToolsAuditor
 from agenteval.compare import differs_at
+from agenteval.contract import Contract
 from agenteval.contract.clauses import CLAUSES
-from agenteval.records import ClauseVerdict, EpisodeStatus, Evidence, Turn, Verdict
+from agenteval.records import Boot, ClauseVerdict, EpisodeStatus, Evidence, Run, Turn, Verdict
 
 _AUDITORS = (
     CacheAuditor,
@@ -53,6 +54,19 @@ def audit_run(facts: RunFacts, turns: Iterable[Turn]) -> tuple[Evidence, ...]:
         for auditor in auditors
         for row in (*auditor.conclude(), *(replace(row, clause=auditor.clause) for row in missing))
     )
+
+
+def start_breaches(run: Run, contract: Contract, boot: Boot, probes: Iterable[Turn]) -> tuple[Evidence, ...]:
+    """What a boot's report of itself and its first probes break already, before any episode.
+
+    Args:
+        run: As it was recorded.
+        contract: What the run promises.
+        boot: The server that was started.
+        probes: The turns of its probes.
+    """
+    facts = RunFacts(run=run, contract=contract, boots=((boot, None),), episodes=(), divergences=(), tasks=())
+    return tuple(row for row in audit_run(facts, probes) if row.verdict is BREACHED)
 
 
 def _missing(facts: RunFacts, seen: Mapping[str, int]) -> Iterator[Evidence]:

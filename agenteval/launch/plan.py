@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from agenteval.contract import Contract
+from agenteval.contract import Contract, builtin_names, load_contract
 from agenteval.errors import UnsupportedClauseError
 from agenteval.launch.facts import EngineFacts
 from agenteval.records import Model
@@ -55,7 +55,8 @@ def plan_launch(contract: Contract, model: Model, facts: EngineFacts) -> LaunchP
     reasons += [f"engine: vLLM {facts.vllm_version} has no option {flag}" for flag in unknown]
     reasons += _value_reasons(argv, facts)
     if reasons:
-        raise UnsupportedClauseError(contract=contract.name, reasons=reasons, advice=_advice(facts))
+        clauses = {reason.partition(":")[0] for reason in reasons}
+        raise UnsupportedClauseError(contract=contract.name, reasons=reasons, advice=advice(contract, facts, clauses))
     return LaunchPlan(argv=argv, env=_environment(contract, facts))
 
 
@@ -219,13 +220,25 @@ def _flags(argv: tuple[str, ...]) -> list[str]:
     return [argument.split("=", 1)[0].replace("_", "-") for argument in argv if argument.startswith("--")]
 
 
-def _advice(facts: EngineFacts) -> str:
-    if facts.device == "cpu":
-        return (
-            "Change the fields named above in a contract that extends this one; of the built-in contracts, strict, "
-            "isolated and default need no GPU."
-        )
-    return "Change the fields named above in a contract that extends this one, or name another with --contract."
+def advice(contract: Contract, facts: EngineFacts | None, clauses: Set[str]) -> str:
+    """What to do where a contract cannot be kept: the built-in ones that can, and differ in what is in the way.
+
+    Args:
+        contract: The one that cannot.
+        facts: Of the engine; None where someone else runs the server.
+        clauses: Names of the clauses that cannot be kept.
+    """
+    built_in = [load_contract(name).contract for name in builtin_names()]
+    able = [
+        other.name
+        for other in sorted(built_in, key=lambda other: other.repeats.agree == "measured")
+        if any(getattr(other, clause) != getattr(contract, clause) for clause in clauses)
+        and not (facts and unsupported(other, facts))
+    ]
+    change = "Change the fields named above in a contract that extends this one"
+    if not able:
+        return f"{change}; no built-in contract gets around them."
+    return f"{change}, or take one that works here with --contract: {', '.join(able)}."
 
 
 _CLAUSE_FLAGS = frozenset(

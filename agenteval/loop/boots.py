@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from agenteval.audit import start_breaches
 from agenteval.client import Gate, RequestRules, check_accepted, open_connection
 from agenteval.contract import Contract
-from agenteval.errors import InputError, ModelError
-from agenteval.launch import EngineFacts, LaunchPlan
-from agenteval.loop.episode import BootSession
+from agenteval.errors import InputError, ModelError, ServerError, UnsupportedClauseError
+from agenteval.launch import EngineFacts, LaunchPlan, advice
+from agenteval.log import printable
+from agenteval.loop.episode import BootSession, EpisodeSetting
 from agenteval.loop.observer import Observer
-from agenteval.loop.probes import run_probes
-from agenteval.loop.stop import StopSwitch
+from agenteval.loop.probes import BootProber
+from agenteval.loop.stop import StoppedError, StopSwitch
 from agenteval.models import digest_folder
-from agenteval.records import Boot, BootEnd, EpisodePlan, Model
+from agenteval.records import Boot, BootEnd, EpisodePlan, Evidence, Model, Run
 from agenteval.server import ManagedServer, OutsideServer, Server, StartOptions
-from agenteval.store import RunWriter
 
 _KEPT_LOG_CHARACTERS = 2_000
 """Of a dead server's log; the whole is in its file."""
@@ -52,24 +53,26 @@ Engine = ManagedEngine | OutsideEngine
 
 @contextmanager
 def open_boot(
-    boot_id: str,
-    contract: Contract,
-    engine: Engine,
-    *,
-    writer: RunWriter,
-    observer: Observer,
-    stop: StopSwitch,
+    run: Run, number: int, engine: Engine, *, setting: EpisodeSetting, observer: Observer
 ) -> Iterator[BootSession]:
-    """A server that is healthy, accepts the contract's fields and has been probed; its end is recorded.
+    """A server that is healthy, accepts the contract's fields and has been probed; its end is probed and recorded.
+
+    Args:
+        run: Whose boot.
+        number: Boots of the run before this one.
+        engine: What to start or to reach.
+        setting: The run's contract, where to write, and the user's wish to stop.
+        observer: Told of the start.
 
     Raises:
         InputError: If the port is taken, or an outside server does not serve the model.
         ServerError: If it cannot be started or reached, or dies during its probes.
         StoreError: If the boot cannot be recorded.
-        UnsupportedClauseError: If it lacks a request field that the contract writes.
+        UnsupportedClauseError: If it lacks a request field that the contract writes, or a clause is broken already.
         StoppedError: If the user asks for a stop before the probes are done.
     """
-    run_id = boot_id.rpartition("/")[0]
+    contract, writer, stop = setting.contract, setting.writer, setting.stop
+    boot_id = f"{run.run_id}/boot-{number}"
     started_at = datetime.now(UTC)
     server = _open_server(boot_id, contract, engine, _or_stop(stop, observer.starting))
     connection = open_connection(contract.batching.concurrency)
@@ -83,10 +86,16 @@ def open_boot(
             connection=connection,
         )
         _check_request_fields(contract, session)
-        writer.append(_record(boot_id, run_id, server, started_at))()
+        boot = _record(boot_id, run.run_id, server, started_at)
+        writer.append(boot)()
         observer.probing()
-        run_probes(run_id, contract, session, writer.append, stop.check)
+        prober = BootProber(contract, session, hand_over=writer.append, check_over=stop.check)
+        prober.probe_start()
+        _check_kept_so_far(start_breaches(run, contract, boot, prober.turns.values()), contract, engine)
         yield session
+        # A server that has died, or a user who wants no more, ends the boot without them; the auditors see that.
+        with suppress(ServerError, StoppedError):
+            prober.probe_end()
     finally:
         connection.close()
         metrics = server.metrics()
@@ -99,12 +108,27 @@ def open_boot(
         writer.append(
             BootEnd(
                 boot_id=boot_id,
-                run_id=run_id,
+                run_id=run.run_id,
                 ended_at=datetime.now(UTC),
                 reason=reason,
                 metrics=metrics,
                 model_digest=_digest_after(engine),
             )
+        )
+
+
+def _check_kept_so_far(breaches: Sequence[Evidence], contract: Contract, engine: Engine) -> None:
+    """End a run before its first episode where the probes have shown that its contract does not hold here.
+
+    Raises:
+        UnsupportedClauseError: With each fact that breaks a clause.
+    """
+    reasons = [printable(f"{row.clause}: {row.fact}: {row.observed}; expected {row.expected}") for row in breaches]
+    if reasons:
+        facts = engine.facts if isinstance(engine, ManagedEngine) else None
+        broken = {row.clause for row in breaches}
+        raise UnsupportedClauseError(
+            contract=contract.name, reasons=reasons, advice=advice(contract, facts, broken), was_started=True
         )
 
 

@@ -1,41 +1,59 @@
-"""From a run's stored episodes to its divergences, evidence and verdict."""
+"""From a run's stored facts to its divergences, evidence and verdict, at its end or at any time after."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from agenteval.audit import RunFacts, audit_run, run_verdict
 from agenteval.compare import compare_stored, passed_by_episode
 from agenteval.contract import Contract
-from agenteval.records import Turn, Verdict
+from agenteval.digest import canonical_json
+from agenteval.records import Divergence, Evidence, Turn, Verdict
 from agenteval.store import RunReader, RunWriter
 
 
-def judge_run(path: Path, run_id: str, contract: Contract, writer: RunWriter) -> Verdict:
-    """Compare repeats, audit every clause, store what was found.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What the stored facts of a run come to."""
 
-    Everything is read back from the database, so that the verdict rests on what is stored and on nothing else.
+    divergences: tuple[Divergence, ...]
+    evidence: tuple[Evidence, ...]
+    verdict: Verdict
+
+
+def derive_findings(reader: RunReader) -> Findings:
+    """Compare repeats and audit every clause, from what is stored of the run and nothing else.
 
     Raises:
-        StoreError: If the database cannot be read, or the findings not be stored.
+        UnknownNameError: If there is no such run.
+        StoreError: If the database cannot be read.
     """
-    reader = RunReader(path=path, run_id=run_id)
+    run = reader.run()[0]
     divergences = tuple(compare_stored(reader.trajectories(), passed_by_episode(reader.grades())))
     facts = RunFacts(
-        run=reader.run()[0],
-        contract=contract,
+        run=run,
+        contract=Contract.model_validate_json(canonical_json(run.contract_fields)),
         boots=tuple(reader.boots()),
         episodes=tuple(reader.episodes()),
         divergences=divergences,
         tasks=tuple(reader.tasks()),
     )
     evidence = audit_run(facts, _all_turns(reader))
-    for divergence in divergences:
-        writer.append(divergence)
-    for row in evidence:
-        writer.append(row)
-    return run_verdict(facts, evidence)
+    return Findings(divergences=divergences, evidence=evidence, verdict=run_verdict(facts, evidence))
+
+
+def judge_run(path: Path, run_id: str, writer: RunWriter) -> Verdict:
+    """Judge a run whose episodes are all stored, and store what was found.
+
+    Raises:
+        StoreError: If the database cannot be read, or the findings not be stored.
+    """
+    findings = derive_findings(RunReader(path=path, run_id=run_id))
+    for record in (*findings.divergences, *findings.evidence):
+        writer.append(record)
+    return findings.verdict
 
 
 def _all_turns(reader: RunReader) -> Iterator[Turn]:

@@ -1,95 +1,224 @@
-"""Short requests at the start of a boot that make the cache clause's evidence real.
+"""Short requests at the start of a boot, and again at its end, on which the evidence of several clauses rests.
 
-A prompt longer than a cache block is sent twice under a salt of its own, then once under another salt: the second
-must hit where a cache is promised (the positive control) and miss where none is; the third must always miss. Probe
-turns are stored like episodes' turns, under their own kind, and share no block with them.
+Cache: a prompt longer than a block, twice under one salt, then under another, then again after the cache was emptied.
+Batching: a canary alone and among others. Sampling: fields that must change the canary's answer. Boot: the canaries,
+at the start and the end. Each carries a salt of its own, so that it shares no block with an episode, and the cache is
+emptied when the probes at the start are over. What they show is `audit`'s business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import httpx
 
+from agenteval.audit import probes
+from agenteval.audit.sampling_probes import NEUTRAL, sampling_probes
 from agenteval.client import (
     EpisodeOverError,
     EpisodeRecorder,
+    Gate,
     HandOver,
     RecordingTransport,
     RequestRules,
     TurnIdentity,
+    WaitDurable,
+    open_connection,
 )
-from agenteval.contract import Contract
+from agenteval.contract import Contract, Sampling
 from agenteval.digest import digest_json
 from agenteval.errors import InputError
 from agenteval.loop.episode import BootSession
-from agenteval.records import EpisodePlan
+from agenteval.records import EpisodePlan, Turn
+from agenteval.server import ManagedServer
 
-PROBES = ("cache-cold", "cache-warm", "cache-other-salt")
-"""Names of the probes, in the order in which they are sent."""
 _DEFAULT_BLOCK = 1024
-"""Tokens, where the server does not say: larger than any engine's block, so that a shared cache must hit."""
+"""Tokens of a cache block where the server does not tell: more than any engine's."""
+_CACHE_TOKENS, _CANARY_TOKENS, _SAMPLING_TOKENS = 4, 8, 4
+_COMPANY_TOKENS, _WAITING_TOKENS = 16, 4
+"""Output tokens of the probes: few, since on a CPU each takes a fifth of a second."""
+_CANARY_PROMPTS = (
+    "Name a color, an animal and a city, in that order.",
+    "A train leaves at nine with 120 seats. At the first stop 17 people leave and 25 come, at the second 8 leave and "
+    "31 come, at the third everybody who came at the first stop leaves again. The conductor counts the seats that are "
+    "still free, writes the number on a note, and asks a colleague whether it can be right. Say what the note says, "
+    "and why.",
+)
+_RESET_TIMEOUT_S = 60.0
 
 
-def run_probes(
-    run_id: str, contract: Contract, boot: BootSession, hand_over: HandOver, check_over: Callable[[], None]
-) -> None:
-    """Send the probes of a boot, one after another, and store them.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """One probe."""
 
-    Args:
-        run_id: Whose probes.
-        contract: Whose sampling fields they carry.
-        boot: Whose server.
-        hand_over: Stores a turn.
-        check_over: Raises when no other request may be made.
+    name: str
+    prompt: str
+    max_tokens: int
+    sampling: Sampling = NEUTRAL
+    salt: str | None = None
+    """What its cache salt ends with; None is its name."""
 
-    Raises:
-        ServerError: If the server fails at one.
-        StoreError: If one cannot be stored.
-        InputError: If one does not fit the model.
-    """
-    salt = digest_json([run_id, boot.boot_id]).removeprefix("sha256:")[:32]
-    prompt = _prompt(salt, _block_size(boot))
-    for name, suffix in zip(PROBES, ("a", "a", "b"), strict=True):
+
+class BootProber:
+    """Sends the probes of one boot and keeps their turns."""
+
+    def __init__(
+        self, contract: Contract, boot: BootSession, *, hand_over: HandOver, check_over: Callable[[], None]
+    ) -> None:
+        """Bind the probes to a boot.
+
+        Args:
+            contract: Which probes it calls for follows from it.
+            boot: Whose server.
+            hand_over: Stores a turn.
+            check_over: Raises when no other request may be made.
+        """
+        self._contract, self._boot, self._check_over = contract, boot, check_over
+        self._store = hand_over
+        self._run_id = boot.boot_id.rpartition("/")[0]
+        self._salt = digest_json([boot.boot_id]).removeprefix("sha256:")[:32]
+        self._turns: dict[str, Turn] = {}
+
+    @property
+    def turns(self) -> Mapping[str, Turn]:
+        """Name to turn of the probes so far."""
+        return self._turns
+
+    def probe_start(self) -> None:
+        """Send all probes of a boot's start.
+
+        Raises:
+            ServerError: If the server fails at one.
+            StoreError: If one cannot be stored.
+            InputError: If one does not fit the model.
+        """
+        cold = self._cache_pair("")
+        self._send(_Request(name=probes.CACHE_OTHER_SALT, prompt=cold, max_tokens=_CACHE_TOKENS))
+        self._canaries("")
+        for probe in sampling_probes(self._contract.sampling):
+            sampling = NEUTRAL.model_copy(update=probe.fields(self._turns))
+            prompt = probe.prompt or _CANARY_PROMPTS[0]
+            self._send(_Request(name=probe.name, prompt=prompt, max_tokens=_SAMPLING_TOKENS, sampling=sampling))
+        self._crowd()
+        if self._may_reset and self._reset():
+            self._send(_Request(name=probes.CACHE_AFTER_RESET, prompt=cold, max_tokens=_CACHE_TOKENS, salt="cache"))
+            self._reset()
+
+    def probe_end(self) -> None:
+        """Send again, when the episodes are over, what a server's state could have changed.
+
+        Raises:
+            ServerError: If the server fails at one.
+            StoreError: If one cannot be stored.
+        """
+        self._canaries(probes.END)
+        self._cache_pair(probes.END)
+
+    def _cache_pair(self, phase: str) -> str:
+        """The same prompt twice under one salt; gives the prompt."""
+        prompt = _block_long_prompt(f"{phase}{self._salt}", _block_size(self._boot))
+        for name in (probes.CACHE_COLD, probes.CACHE_WARM):
+            self._send(_Request(name=phase + name, prompt=prompt, max_tokens=_CACHE_TOKENS, salt=f"{phase}cache"))
+        return prompt
+
+    def _canaries(self, phase: str) -> None:
+        for name, prompt in zip(probes.CANARIES, _CANARY_PROMPTS, strict=True):
+            self._send(_Request(name=phase + name, prompt=prompt, max_tokens=_CANARY_TOKENS))
+
+    def _crowd(self) -> None:
+        """The short canary among others, of which none has its length."""
+        size = probes.crowd_size(self._contract)
+        tokens = _WAITING_TOKENS if self._contract.batching.mode == "serial" else _COMPANY_TOKENS
+        company = [
+            _Request(
+                name=f"crowd-{place:02d}",
+                prompt=f"Tell a story of {place} friends." + " Go on." * place,
+                max_tokens=tokens,
+            )
+            for place in range(1, size)
+        ]
+        canary = _Request(name=probes.CROWDED, prompt=_CANARY_PROMPTS[0], max_tokens=_CANARY_TOKENS)
+        self._send_at_once([*company, canary])
+
+    def _send(self, request: _Request) -> None:
+        self._exchange(request, self._boot.gate, self._boot.connection)
+
+    def _send_at_once(self, requests: Sequence[_Request]) -> None:
+        gate, connection = Gate(len(requests)), open_connection(len(requests))
+        try:
+            with ThreadPoolExecutor(len(requests)) as threads:
+                sent = [threads.submit(self._exchange, request, gate, connection) for request in requests]
+            for each in sent:
+                each.result()
+        finally:
+            connection.close()
+
+    def _exchange(self, request: _Request, gate: Gate, connection: httpx.BaseTransport) -> None:
+        recorder = EpisodeRecorder(
+            TurnIdentity(
+                run_id=self._run_id,
+                boot_id=self._boot.boot_id,
+                episode_id=f"{self._boot.boot_id}/{request.name}",
+                kind="probe",
+            ),
+            lambda turn: self._keep(request.name, turn),
+        )
+        transport = RecordingTransport(
+            connection=connection,
+            gate=gate,
+            rules=self._rules(request),
+            recorder=recorder,
+            base_url=self._boot.server.base_url,
+            check_over=self._check_over,
+        )
+        with httpx.Client(transport=transport, base_url=f"{self._boot.server.base_url}/v1") as http:
+            body = {"messages": [{"role": "user", "content": request.prompt}]}
+            try:
+                http.post("/chat/completions", json=body, headers=self._headers)
+            except EpisodeOverError as error:
+                raise InputError(
+                    f"A probe does not fit the model: {error}. Raise engine.max_model_len in the contract."
+                ) from error
+        recorder.end_turn()
+        recorder.wait_durable()
+
+    def _keep(self, name: str, turn: Turn) -> WaitDurable:
+        self._turns[name] = turn
+        return self._store(turn)
+
+    def _rules(self, request: _Request) -> RequestRules:
         plan = EpisodePlan(
-            run_id=run_id,
+            run_id=self._run_id,
             position=0,
             task="probe",
-            variant=name,
+            variant=request.name,
             sample=0,
             repeat=0,
-            seed=contract.sampling.seed,
-            cache_salt=f"agenteval-probe-{salt}-{suffix}",
+            seed=request.sampling.seed,
+            cache_salt=f"agenteval-probe-{self._salt}-{request.salt or request.name}",
         )
-        identity = TurnIdentity(run_id=run_id, boot_id=boot.boot_id, episode_id=f"{boot.boot_id}/{name}", kind="probe")
-        # One token is enough, unless the contract forbids so few.
-        rules = RequestRules.of(
-            contract, plan, model_name=boot.model_name, max_tokens=max(1, contract.sampling.min_tokens)
-        )
-        recorder = EpisodeRecorder(identity, hand_over)
-        transport = RecordingTransport(
-            connection=boot.connection,
-            gate=boot.gate,
-            rules=rules,
-            recorder=recorder,
-            base_url=boot.server.base_url,
-            check_over=check_over,
-        )
-        _send(prompt, boot, transport, recorder)
+        contract = self._contract.model_copy(update={"sampling": request.sampling})
+        return RequestRules.of(contract, plan, model_name=self._boot.model_name, max_tokens=request.max_tokens)
 
+    @property
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._boot.server.api_key}"}
 
-def _send(prompt: str, boot: BootSession, transport: RecordingTransport, recorder: EpisodeRecorder) -> None:
-    with httpx.Client(transport=transport, base_url=f"{boot.server.base_url}/v1") as http:
-        headers = {"Authorization": f"Bearer {boot.server.api_key}"}
-        body = {"messages": [{"role": "user", "content": prompt}]}
+    @property
+    def _may_reset(self) -> bool:
+        """Whether there is a cache to empty, and it is ours: others' requests may live from someone else's."""
+        return self._contract.cache.mode != "disabled" and isinstance(self._boot.server, ManagedServer)
+
+    def _reset(self) -> bool:
+        """Ask the server to forget; whether it says that it did proves nothing."""
+        url = f"{self._boot.server.base_url}/reset_prefix_cache"
         try:
-            http.post("/chat/completions", json=body, headers=headers)
-        except EpisodeOverError as error:
-            raise InputError(
-                f"A probe of the cache does not fit the model: {error}. Raise engine.max_model_len in the contract."
-            ) from error
-    recorder.end_turn()
-    recorder.wait_durable()
+            answer = httpx.post(url, headers=self._headers, timeout=_RESET_TIMEOUT_S, trust_env=False)
+        except httpx.HTTPError:
+            return False
+        return answer.status_code == httpx.codes.OK
 
 
 def _block_size(boot: BootSession) -> int:
@@ -97,6 +226,6 @@ def _block_size(boot: BootSession) -> int:
     return int(found) if found.isdigit() else _DEFAULT_BLOCK
 
 
-def _prompt(salt: str, block_size: int) -> str:
+def _block_long_prompt(salt: str, block_size: int) -> str:
     """A text of more than one cache block that no episode and no other boot has; each word is at least a token."""
     return f"Probe {salt}." + " go" * block_size

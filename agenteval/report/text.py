@@ -12,12 +12,15 @@ from agenteval.report.summary import RunSummary
 
 EXIT_CODES = {Verdict.KEPT: 0, Verdict.DIVERGED: 1, Verdict.BREACHED: 1, Verdict.UNPROVEN: 2}
 """Exit status of a run by its verdict."""
-_MEANING = {
+CANNOT_TELL = 2
+"""Exit status where there is no verdict."""
+MEANING = {
     Verdict.KEPT: "every clause was kept",
     Verdict.DIVERGED: "the contract promises no repeatability, and repeats differ",
     Verdict.BREACHED: "a clause did not hold",
     Verdict.UNPROVEN: "what was measured does not decide every clause",
 }
+"""A verdict in words."""
 _SHOWN_REASONS, _REASON = 12, 140
 """Reasons for failing that the text shows, and their characters; the database and the JSON hold all."""
 _INDENT = " " * 10
@@ -42,7 +45,7 @@ def summary_text(summary: RunSummary) -> str:
     worst_first = sorted(summary.divergences, key=lambda item: -ORDER.index(item.level))
     lines += [f"{_INDENT}{_divergence(item)}" for item in worst_first]
     if summary.evidence:
-        lines += ["clauses", *_clauses(summary)]
+        lines += ["clauses", *clause_lines(summary)]
     lines.append(_verdict(summary))
     return "\n".join(lines)
 
@@ -122,19 +125,24 @@ def summary_json(summary: RunSummary) -> dict[str, Any]:
             if item.passed is not True
         ],
         "divergences": [_divergence_json(item) for item in summary.divergences],
-        "clauses": {
-            clause: {
-                "verdict": verdict.value,
-                "evidence": [_evidence_json(row) for row in summary.evidence if row.clause == clause],
-            }
-            for clause, verdict in summary.clauses.items()
-        },
+        "clauses": clauses_json(summary),
+    }
+
+
+def clauses_json(summary: RunSummary) -> dict[str, Any]:
+    """Clause to its verdict and all its evidence."""
+    return {
+        clause: {
+            "verdict": verdict.value,
+            "evidence": [_evidence_json(row) for row in summary.evidence if row.clause == clause],
+        }
+        for clause, verdict in summary.clauses.items()
     }
 
 
 def exit_code(summary: RunSummary) -> int:
     """0 kept, 1 breached or diverged, 2 could not tell."""
-    return 2 if summary.verdict is None else EXIT_CODES[summary.verdict]
+    return CANNOT_TELL if summary.verdict is None else EXIT_CODES[summary.verdict]
 
 
 def _episodes(summary: RunSummary) -> str:
@@ -173,7 +181,7 @@ def _divergence(item: Divergence) -> str:
     return f"{names}: {item.level} differ from turn {item.turn}{token} on: {texts}{margins}; {item.cause}"
 
 
-def _clauses(summary: RunSummary) -> list[str]:
+def clause_lines(summary: RunSummary) -> list[str]:
     """Each clause's verdict and the first row that decided it, then every other row that was not kept."""
     lines = []
     for clause, verdict in summary.clauses.items():
@@ -211,7 +219,7 @@ def _verdict(summary: RunSummary) -> str:
         return f"verdict   {summary.verdict}: {lost} not run; mend the cause, then run again"
     if summary.verdict is Verdict.KEPT and ClauseVerdict.NOT_PROMISED in summary.clauses.values():
         return f"verdict   {summary.verdict}: every clause that promises something was kept"
-    return f"verdict   {summary.verdict}: {_MEANING[summary.verdict]}"
+    return f"verdict   {summary.verdict}: {MEANING[summary.verdict]}"
 
 
 def _short(text: str) -> str:

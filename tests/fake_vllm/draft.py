@@ -59,6 +59,8 @@ class Drawing:
     """0 is greedy."""
     key: bytes
     """Digest of seed and request, used above temperature 0."""
+    only_likeliest: bool = False
+    """Whether top_p, top_k or min_p leave one token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,8 @@ class Draft:
         """Append what the grammar, or certainty, forces."""
         self.text += text
 
-    def pick(self, options: Sequence[str]) -> str:
-        """Choose, without writing, one of some options; it must be written next."""
+    def pick(self, options: Sequence[str], rest: Sequence[str] = ()) -> str:
+        """Choose, without writing, one of some options; it must be written next. Only a draw takes one of the rest."""
         state = blake2b(self.text.encode(), key=self.key, digest_size=32).digest()
         ranked = sorted(set(options), key=lambda option: unit(state, option))
         if len(ranked) == 1:
@@ -100,14 +102,19 @@ class Draft:
         else:
             margin = 0.3 + 5 * unit(state, "margin")
         margin += self.noise.shift(state)
-        if self.drawing.temperature > 0:
-            share = 1 / (1 + math.exp(margin / self.drawing.temperature))
-            takes_second = unit(self.drawing.key, state) < share
-        else:
-            takes_second = margin < 0
-        taken, other = (ranked[1], ranked[0]) if takes_second else (ranked[0], ranked[1])
-        self.choices.append(Choice(len(self.text), other, -margin if takes_second else margin))
+        logits = {ranked[0]: margin, ranked[1]: 0.0}
+        logits |= {word: -1.0 - 0.25 * place for place, word in enumerate(rest) if word not in logits}
+        taken = self._draw(logits, state)
+        other = max((option for option in logits if option != taken), key=lambda option: logits[option])
+        self.choices.append(Choice(len(self.text), other, logits[taken] - logits[other]))
         return taken
+
+    def _draw(self, logits: Mapping[str, float], state: bytes) -> str:
+        if self.drawing.temperature == 0 or self.drawing.only_likeliest:
+            return max(logits, key=lambda option: logits[option])
+        weights = [math.exp(logit / self.drawing.temperature) for logit in logits.values()]
+        places = list(accumulate(weights))
+        return list(logits)[bisect_right(places, unit(self.drawing.key, state) * places[-1], hi=len(places) - 1)]
 
     def choose(self, options: Sequence[str]) -> str:
         """Choose one of some options and write it."""
@@ -120,7 +127,7 @@ class Draft:
         count = least + int(unit(self.key, self.text, "count") * (most - least + 1))
         for place in range(count):
             self.write(" " if place else "")
-            self.choose(_sample(WORDS, self.key, self.text))
+            self.write(self.pick(_sample(WORDS, self.key, self.text), WORDS[:20]))
 
     def alternatives(self, ids: Sequence[int]) -> dict[int, tuple[float, int]]:
         """Token index to (margin, other token id), for each choice that shows in the tokens of the text."""

@@ -35,6 +35,8 @@ SAMPLING_NEUTRAL: dict[str, Any] = {
     "allowed_token_ids": None,
 }
 """The values at which a sampling field changes nothing, except temperature, whose default is 1."""
+_ONE_TOKEN = 0.01
+"""A nucleus of this size holds the likeliest token alone."""
 _FILLERS = [encode(word)[0] for word in WORDS]
 
 
@@ -232,7 +234,8 @@ class Engine:
     def _draft(self, ids: Sequence[int], request: Mapping[str, Any], *, noise: Noise) -> Draft:
         sampling = {name: sampled(request, name, self.config) for name in SAMPLING_NEUTRAL}
         temperature = float(sampling.pop("temperature"))
-        if temperature == 0:
+        only_likeliest = sampling["top_p"] <= _ONE_TOKEN or sampling["top_k"] == 1 or sampling["min_p"] == 1
+        if temperature == 0 or only_likeliest:
             sampling |= {name: SAMPLING_NEUTRAL[name] for name in ("top_p", "top_k", "min_p")}
         elif sampling["top_k"] == -1:
             sampling["top_k"] = 0
@@ -241,7 +244,8 @@ class Engine:
         key = blake2b(identity + array("I", ids).tobytes(), digest_size=32).digest()
         seed = request.get("seed")
         drawing_key = os.urandom(32) if seed is None else blake2b(f"{seed}/{temperature}".encode()).digest()
-        return Draft(key, noise, Drawing(temperature, drawing_key), self.config.near_tie_share)
+        drawing = Drawing(temperature, drawing_key, only_likeliest)
+        return Draft(key, noise, drawing, self.config.near_tie_share)
 
     def _write(
         self, draft: Draft, request: Mapping[str, Any], *, warm: bool
@@ -317,6 +321,9 @@ def _say(
 def _cut(text: str, request: Mapping[str, Any], *, room: int) -> tuple[list[int], str, int | str | None]:
     """Output ids, finish reason and stop reason after stops and limits."""
     ids = [*encode(text), END_ID]
+    allowed = request.get("allowed_token_ids")
+    if allowed:
+        ids = [allowed[0]] * len(ids)
     stop = request.get("stop") or []
     finish, reason = "stop", None
     for word in [stop] if isinstance(stop, str) else stop:
@@ -328,7 +335,7 @@ def _cut(text: str, request: Mapping[str, Any], *, room: int) -> tuple[list[int]
             ids, reason = ids[:kept], word
             break
     for place, token in enumerate(ids[:-1]):
-        if token in (request.get("stop_token_ids") or ()):
+        if token in (request.get("stop_token_ids") or ()) and place + 1 >= (request.get("min_tokens") or 0):
             ids, reason = ids[: place + 1], token
             break
     wanted = request.get("max_completion_tokens") or request.get("max_tokens")

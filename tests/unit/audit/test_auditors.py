@@ -34,8 +34,13 @@ def every_turn(**fields: Any) -> Change:
 
 
 def one_turn(place: int, **fields: Any) -> Change:
-    """The turn at a place, probes counted, differs."""
-    return lambda facts, turns: recounted(facts, [*turns[:place], replace(turns[place], **fields), *turns[place + 1 :]])
+    """The turn at a place, probes not counted, differs."""
+
+    def change(facts: RunFacts, turns: list[Turn]) -> Recorded:
+        at = next(index for index, turn in enumerate(turns) if turn.kind == "episode") + place
+        return recounted(facts, [*turns[:at], replace(turns[at], **fields), *turns[at + 1 :]])
+
+    return change
 
 
 def later_turns(**fields: Any) -> Change:
@@ -48,13 +53,35 @@ def recounted(facts: RunFacts, turns: list[Turn]) -> Recorded:
     return made.with_end(facts, prefix_cache_hits=made.cached(turns)), turns
 
 
-def one_probe(name: str, cached_tokens: int | None) -> Change:
+def one_probe(name: str, cached_tokens: int | None = 0, **fields: Any) -> Change:
+    """A probe's answer differs."""
+
     def change(facts: RunFacts, turns: list[Turn]) -> Recorded:
-        changed = [
-            replace(turn, cached_tokens=cached_tokens) if turn.episode_id.endswith(f"/{name}") else turn
-            for turn in turns
-        ]
-        return recounted(facts, changed)
+        at = next(index for index, turn in enumerate(turns) if turn.episode_id == f"{made.BOOT}/{name}")
+        fields_at = {"cached_tokens": cached_tokens, **fields}
+        return recounted(facts, [*turns[:at], replace(turns[at], **fields_at), *turns[at + 1 :]])
+
+    return change
+
+
+def without_probe(*names: str) -> Change:
+    """Probes were not sent."""
+
+    def change(facts: RunFacts, turns: list[Turn]) -> Recorded:
+        left = [turn for turn in turns if turn.episode_id not in {f"{made.BOOT}/{name}" for name in names}]
+        return made.with_end(facts, len(left), prefix_cache_hits=made.cached(left)), left
+
+    return change
+
+
+def ended(reason: str, *names: str) -> Change:
+    """The boot ended for a reason, and these probes were not sent."""
+
+    def change(facts: RunFacts, turns: list[Turn]) -> Recorded:
+        facts, turns = without_probe(*names)(facts, turns)
+        boot, end = facts.boots[0]
+        assert end is not None
+        return replace(facts, boots=((boot, replace(end, reason=reason)),)), turns
 
     return change
 
@@ -68,8 +95,13 @@ def server(**changes: Any) -> Change:
     return lambda facts, turns: (made.with_server(facts, **changes), turns)
 
 
-def end(answered: int | None = None, **metrics: float | None) -> Change:
-    return lambda facts, turns: (made.with_end(facts, answered, **metrics), turns)
+def end(**metrics: float | None) -> Change:
+    return lambda facts, turns: (made.with_end(facts, **metrics), turns)
+
+
+def answered(more: int) -> Change:
+    """The server counts so many answers more than were recorded."""
+    return lambda facts, turns: (made.with_end(facts, len(turns) + more), turns)
 
 
 def put_off(*, hits: float, cached: float) -> Change:
@@ -151,10 +183,32 @@ def one_repeat_missing(facts: RunFacts, turns: list[Turn]) -> Recorded:
     return replace(facts, episodes=facts.episodes[:1]), [t for t in turns if not t.episode_id.endswith("00001")]
 
 
-def second_boot(facts: RunFacts, turns: list[Turn]) -> Recorded:
-    boot, ended = facts.boots[0]
-    boots = ((boot, ended), (replace(boot, boot_id=f"{made.RUN}/boot-1"), ended))
-    return replace(facts, boots=boots), [*turns[:-1], replace(turns[-1], boot_id=f"{made.RUN}/boot-1")]
+def second_boot(**canary: Any) -> Change:
+    """The last turn came from another process, whose canaries differ in these fields; None sent none."""
+
+    def change(facts: RunFacts, turns: list[Turn]) -> Recorded:
+        other = f"{made.RUN}/boot-1"
+        boot, end = facts.boots[0]
+        assert end is not None
+        probes = [
+            replace(turn, boot_id=other, episode_id=turn.episode_id.replace(made.BOOT, other))
+            for turn in turns
+            if turn.kind == "probe"
+        ]
+        probes = [replace(turn, **canary) if "canary" in turn.episode_id else turn for turn in probes]
+        first, second = [*turns[:-1]], [*probes, replace(turns[-1], boot_id=other)]
+        boots = tuple(
+            (replace(boot, boot_id=boot_id), replace(end, boot_id=boot_id, metrics=_counted(end.metrics, of_boot)))
+            for boot_id, of_boot in ((made.BOOT, first), (other, second))
+        )
+        return replace(facts, boots=boots), [*first, *second]
+
+    return change
+
+
+def _counted(metrics: dict[str, float], turns: list[Turn]) -> dict[str, float]:
+    hits = {"vllm:prefix_cache_hits_total": made.cached(turns)}
+    return {**metrics, **hits, "vllm:request_success_total": float(len(turns))}
 
 
 def model_digest(value: str) -> Change:
@@ -163,9 +217,46 @@ def model_digest(value: str) -> Change:
 
 def call_of(**fields: Any) -> Change:
     """The first call of the second episode differs."""
-    return one_turn(5, tool_calls=(made.call(0, **fields),))
+    return one_turn(2, tool_calls=(made.call(0, **fields),))
 
 
+def varying(facts: RunFacts, turns: list[Turn]) -> Recorded:
+    """Requests had company, and the probe in company was computed otherwise."""
+    facts, turns = one_probe("canary-crowded", requests_in_flight=16, logprobs=OTHER)(facts, turns)
+    return facts, made.each(turns, requests_in_flight=16)
+
+
+def flash_attention_3(facts: RunFacts, turns: list[Turn]) -> Recorded:
+    log = {"attention_backend": "TRITON_ATTN", "flash_attention_version": "3"}
+    return made.with_server(facts, log=log), made.each(turns, requests_in_flight=16)
+
+
+def attention(backend: str) -> Change:
+    """The server's configuration names a backend."""
+
+    def change(facts: RunFacts, turns: list[Turn]) -> Recorded:
+        found = copy.deepcopy(facts.boots[0][0].facts["config"])
+        found["vllm_config"]["attention_config"] = {"backend": backend}
+        return made.with_server(facts, config=found), made.each(turns, requests_in_flight=16)
+
+    return change
+
+
+def requested(**fields: Any) -> Change:
+    """Every request carried these fields too."""
+    return lambda facts, turns: (facts, made.each(turns, request={**turns[-1].request, **fields}))
+
+
+GREEDY, DRAWN = (11, 12, 13), (21, 22, 23)
+OTHER = (-0.25, -0.5, -0.126)
+"""The logprobs of every turn here, but for the last bits of one."""
+CROWDED = {"requests_in_flight": 2, "logprobs": OTHER}
+LONGER = {
+    "output_ids": (11, 12, 13, 14),
+    "logprobs": (-0.25, -0.5, -0.125, -0.5),
+    "runner_up_logprobs": (-2.25, -0.75, None, None),
+}
+END_PROBES = ("end-canary-short", "end-canary-long", "end-cache-cold", "end-cache-warm")
 SALTED = {"cache_salt": "salt-0"}
 MEASURED = {"repeats__agree": "measured"}
 EAGER = {"engine__compilation": "eager"}
@@ -178,12 +269,24 @@ BFLOAT = {"engine__dtype": "bfloat16"}
 TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] = [
     ("cache", "disabled, nothing hit", "strict", {}, None, KEPT),
     ("cache", "disabled, null counts, counter still", "strict", {}, every_turn(cached_tokens=None), KEPT),
-    ("cache", "disabled, a turn hit", "strict", {}, one_turn(4, cached_tokens=16), BREACHED),
+    ("cache", "disabled, a turn hit", "strict", {}, one_turn(1, cached_tokens=16), BREACHED),
     ("cache", "disabled, counter moved", "strict", {}, end(prefix_cache_hits=16.0), BREACHED),
     ("cache", "disabled, no counter", "strict", {}, end(prefix_cache_hits=None), UNPROVEN),
     ("cache", "disabled, no end", "strict", {}, without_end, UNPROVEN),
     ("cache", "disabled, warm probe hit", "strict", {}, one_probe("cache-warm", 16), BREACHED),
     ("cache", "disabled, no probes", "strict", {}, without_probes, UNPROVEN),
+    (
+        "cache",
+        "disabled, a hit that only the bits show",
+        "strict",
+        {},
+        one_probe("cache-warm", logprobs=OTHER),
+        BREACHED,
+    ),
+    ("cache", "disabled, a hit at the end", "strict", {}, one_probe("end-cache-warm", 16), BREACHED),
+    ("cache", "disabled, bits at the end", "strict", {}, one_probe("end-cache-warm", logprobs=OTHER), BREACHED),
+    ("cache", "disabled, no probes at the end", "strict", {}, without_probe("end-cache-warm"), UNPROVEN),
+    ("cache", "disabled, preempted", "strict", {}, end(num_preemptions=1.0), BREACHED),
     (
         "cache",
         "disabled, config says on",
@@ -194,27 +297,45 @@ TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] 
     ),
     ("cache", "disabled, no config", "strict", {}, server(cache_config={}), UNPROVEN),
     ("cache", "isolated", "isolated", {}, None, KEPT),
-    ("cache", "isolated, own turns hit", "isolated", {}, one_turn(4, cached_tokens=16), KEPT),
-    ("cache", "isolated, a first turn hit", "isolated", {}, one_turn(3, cached_tokens=16), BREACHED),
+    ("cache", "isolated, own turns hit", "isolated", {}, one_turn(1, cached_tokens=16), KEPT),
+    ("cache", "isolated, a first turn hit", "isolated", {}, one_turn(0, cached_tokens=16), BREACHED),
     ("cache", "isolated, turns report less than the engine", "isolated", {}, end(prefix_cache_hits=99.0), BREACHED),
-    ("cache", "isolated, put off and looked up again", "isolated", {}, put_off(hits=99.0, cached=16.0), KEPT),
-    ("cache", "isolated, looked up again with fewer hits", "isolated", {}, put_off(hits=1.0, cached=16.0), BREACHED),
-    ("cache", "isolated, answers report another count", "isolated", {}, put_off(hits=99.0, cached=15.0), BREACHED),
+    ("cache", "isolated, put off and looked up again", "isolated", {}, put_off(hits=99.0, cached=32.0), KEPT),
+    ("cache", "isolated, looked up again with fewer hits", "isolated", {}, put_off(hits=1.0, cached=32.0), BREACHED),
+    ("cache", "isolated, answers report another count", "isolated", {}, put_off(hits=99.0, cached=31.0), BREACHED),
     ("cache", "isolated, control missed", "isolated", {}, one_probe("cache-warm", 0), BREACHED),
     ("cache", "isolated, control unknown", "isolated", {}, one_probe("cache-warm", None), UNPROVEN),
     ("cache", "isolated, other salt hit", "isolated", {}, one_probe("cache-other-salt", 16), BREACHED),
+    (
+        "cache",
+        "isolated, other salt other bits",
+        "isolated",
+        {},
+        one_probe("cache-other-salt", logprobs=OTHER),
+        BREACHED,
+    ),
+    ("cache", "isolated, control missed at the end", "isolated", {}, one_probe("end-cache-warm", 0), BREACHED),
+    ("cache", "isolated, reset did nothing", "isolated", {}, one_probe("cache-after-reset", 16), BREACHED),
+    ("cache", "isolated, bits after reset", "isolated", {}, one_probe("cache-after-reset", logprobs=OTHER), BREACHED),
+    ("cache", "isolated, not reset", "isolated", {}, without_probe("cache-after-reset"), UNPROVEN),
     ("cache", "isolated, a new prompt hit", "isolated", {}, one_probe("cache-cold", 16), BREACHED),
     ("cache", "isolated, one salt for all", "isolated", {}, every_turn(request=SALTED), BREACHED),
     ("cache", "isolated, no salt", "isolated", {}, every_turn(request={}), BREACHED),
     ("cache", "isolated, preempted", "isolated", {}, end(num_preemptions=1.0), BREACHED),
     ("cache", "isolated, preemptions unknown", "isolated", {}, end(num_preemptions=None), UNPROVEN),
     ("cache", "shared", "default", {}, None, KEPT),
+    ("cache", "shared, a hit changes bits", "default", {}, one_probe("cache-warm", 16, logprobs=OTHER), KEPT),
+    ("cache", "shared, reset did nothing", "default", {}, one_probe("cache-after-reset", 16), BREACHED),
+    ("cache", "shared, preempted", "default", {}, end(num_preemptions=1.0), KEPT),
     ("cache", "shared, control missed", "default", {}, one_probe("cache-warm", 0), BREACHED),
     ("cache", "shared, control unknown", "default", {}, one_probe("cache-warm", None), UNPROVEN),
     ("cache", "shared, count never zero", "default", {}, one_probe("cache-other-salt", 16), UNPROVEN),
     ("cache", "shared, no probes", "default", {}, without_probes, UNPROVEN),
     ("batching", "alone", "strict", {}, None, KEPT),
-    ("batching", "company", "strict", {}, one_turn(4, requests_in_flight=2), BREACHED),
+    ("batching", "company", "strict", {}, one_turn(1, requests_in_flight=2), BREACHED),
+    ("batching", "other bits in company", "strict", {}, one_probe("canary-crowded", **CROWDED), BREACHED),
+    ("batching", "probe not in company", "strict", {}, one_probe("canary-crowded", requests_in_flight=1), UNPROVEN),
+    ("batching", "no probe", "strict", {}, without_probe("canary-crowded"), UNPROVEN),
     ("batching", "another's server", "strict", {}, unmanaged, UNPROVEN),
     ("batching", "server's limit higher", "strict", {}, config("scheduler_config", max_num_seqs=256), BREACHED),
     ("batching", "server's limit unknown", "strict", {}, server(config={}), UNPROVEN),
@@ -232,21 +353,55 @@ TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] 
         server(log={"attention_backend": "FLASH_ATTN"}),
         BREACHED,
     ),
+    ("batching", "invariant, other bits in company", "invariant", {}, varying, BREACHED),
+    ("batching", "invariant, FlashAttention 3", "invariant", {}, flash_attention_3, BREACHED),
+    (
+        "batching",
+        "invariant, configured otherwise",
+        "invariant",
+        {},
+        attention("vllm.v1.attention.backends.flash_attn.FlashAttentionBackend"),
+        BREACHED,
+    ),
+    (
+        "batching",
+        "invariant, configured so",
+        "invariant",
+        {},
+        attention("vllm.v1.attention.backends.triton_attn.TritonAttentionBackend"),
+        KEPT,
+    ),
     ("batching", "invariant, backend unknown", "invariant", {}, server(log={}), UNPROVEN),
+    ("batching", "free, other bits in company", "default", {}, one_probe("canary-crowded", **CROWDED), NOT_PROMISED),
     ("batching", "free", "default", {}, every_turn(requests_in_flight=9), NOT_PROMISED),
     ("sampling", "the contract's", "strict", {}, None, KEPT),
-    ("sampling", "another temperature", "strict", {}, one_turn(4, request={"temperature": 1.0}), BREACHED),
+    ("sampling", "another temperature", "strict", {}, one_turn(1, request={"temperature": 1.0}), BREACHED),
     ("sampling", "fields missing", "strict", {}, every_turn(request={}), BREACHED),
     (
         "sampling",
         "another seed",
         "strict",
         {},
-        lambda facts, turns: (facts, made.each(turns, request={**turns[3].request, "seed": 5})),
+        lambda facts, turns: (facts, made.each(turns, request={**turns[-1].request, "seed": 5})),
         BREACHED,
     ),
     ("sampling", "the model's defaults", "strict", {}, config("model_config", generation_config="auto"), BREACHED),
     ("sampling", "defaults unknown", "strict", {}, server(config={}), UNPROVEN),
+    ("sampling", "no probes", "strict", {}, without_probes, UNPROVEN),
+    ("sampling", "temperature ignored", "strict", {}, one_probe("sampling-draw", output_ids=GREEDY), BREACHED),
+    ("sampling", "seed ignored", "strict", {}, one_probe("sampling-draw-again", output_ids=(7, 8, 9)), BREACHED),
+    ("sampling", "seed fixed", "strict", {}, one_probe("sampling-other-seed", output_ids=DRAWN), BREACHED),
+    ("sampling", "top_p ignored", "strict", {}, one_probe("sampling-top-p", output_ids=DRAWN), BREACHED),
+    ("sampling", "top_k without its probe", "strict", {"sampling__top_k": 5}, requested(top_k=5), UNPROVEN),
+    ("sampling", "top_k -1 keeps every token", "strict", {"sampling__top_k": -1}, requested(top_k=-1), KEPT),
+    (
+        "sampling",
+        "no probe can show it",
+        "strict",
+        {"sampling__ignore_eos": True},
+        requested(ignore_eos=True),
+        UNPROVEN,
+    ),
     ("engine", "as asked", "strict", {}, None, KEPT),
     ("engine", "too old", "strict", {}, server(version="0.24.0"), BREACHED),
     ("engine", "no version", "strict", {}, server(version=None), UNPROVEN),
@@ -272,23 +427,32 @@ TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] 
     ("engine", "backend as asked", "strict", TRITON, None, KEPT),
     ("engine", "another backend", "strict", TRITON, server(log={"attention_backend": "FLASH_ATTN"}), BREACHED),
     ("engine", "backend not logged", "strict", TRITON, server(log={}), UNPROVEN),
-    ("engine", "two fingerprints", "strict", {}, one_turn(4, response={"system_fingerprint": "other"}), BREACHED),
-    ("engine", "a response without fingerprint", "strict", {}, one_turn(4, response={}), UNPROVEN),
+    ("engine", "two fingerprints", "strict", {}, one_turn(1, response={"system_fingerprint": "other"}), BREACHED),
+    ("engine", "a response without fingerprint", "strict", {}, one_turn(1, response={}), UNPROVEN),
     ("model", "any, hashed", "strict", {}, None, KEPT),
     ("model", "the one asked", "strict", PINNED, None, KEPT),
     ("model", "another one", "strict", PINNED, model_digest("sha256:" + "9" * 64), BREACHED),
     ("model", "not hashed", "strict", {}, model_digest("unknown"), UNPROVEN),
-    ("model", "another name answered", "strict", {}, one_turn(4, response={"model": "other"}), BREACHED),
+    ("model", "another name answered", "strict", {}, one_turn(1, response={"model": "other"}), BREACHED),
     ("model", "another folder loaded", "strict", {}, config("model_config", model="/other"), BREACHED),
     ("model", "another tokenizer loaded", "strict", {}, config("model_config", tokenizer="/other"), BREACHED),
     ("model", "the folder changed meanwhile", "strict", {}, folder_after("sha256:" + "9" * 64), BREACHED),
     ("model", "the folder could not be hashed again", "strict", {}, folder_after(None), UNPROVEN),
     ("boot", "one", "strict", {}, None, KEPT),
-    ("boot", "two", "strict", {}, second_boot, BREACHED),
-    ("boot", "two, any accepted", "default", {}, second_boot, UNPROVEN),
+    ("boot", "two", "strict", {}, second_boot(), BREACHED),
+    ("boot", "two that answer alike, any accepted", "default", {}, second_boot(), KEPT),
+    ("boot", "two that round otherwise", "default", {}, second_boot(logprobs=(-0.25, -0.5, -0.126)), BREACHED),
+    ("boot", "two that tokenise otherwise", "default", {}, second_boot(prompt_added=(5, 6)), BREACHED),
+    ("boot", "two, the second without canaries", "default", {}, second_boot(kind="episode"), UNPROVEN),
+    ("boot", "canary otherwise at the end", "strict", {}, one_probe("end-canary-short", logprobs=OTHER), BREACHED),
+    ("boot", "canary with a token more at the end", "strict", {}, one_probe("end-canary-long", **LONGER), BREACHED),
+    ("boot", "no canary at the end", "strict", {}, without_probe("end-canary-short", "end-canary-long"), UNPROVEN),
+    ("boot", "one canary at the end", "strict", {}, without_probe("end-canary-long"), UNPROVEN),
+    ("boot", "no canary at all", "strict", {}, without_probes, UNPROVEN),
+    ("boot", "died, so no canary at the end", "default", {}, ended("had exited by itself", *END_PROBES), KEPT),
     ("boot", "another's server", "strict", {}, unmanaged, UNPROVEN),
-    ("boot", "fewer answered than sent", "strict", {}, end(6), BREACHED),
-    ("boot", "more answered than recorded", "strict", {}, end(8), UNPROVEN),
+    ("boot", "fewer answered than sent", "strict", {}, answered(-1), BREACHED),
+    ("boot", "more answered than recorded", "strict", {}, answered(1), UNPROVEN),
     ("boot", "no counter", "strict", {}, end(request_success=None), UNPROVEN),
     ("tools", "equal", "strict", {}, None, KEPT),
     ("tools", "another result", "strict", {}, call_of(result="other"), BREACHED),
@@ -300,7 +464,7 @@ TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] 
     ("tools", "one repeat, each call asked twice", "strict", ONE_REPEAT, None, KEPT),
     ("tools", "a mock that gives another answer at once", "strict", {}, call_of(is_repeatable=False), BREACHED),
     ("prompts", "rendered alike", "strict", {}, None, KEPT),
-    ("prompts", "rendered otherwise", "strict", {}, one_turn(5, prompt_added=(1, 2)), BREACHED),
+    ("prompts", "rendered otherwise", "strict", {}, one_turn(2, prompt_added=(1, 2)), BREACHED),
     ("prompts", "not continuous, not promised", "strict", {}, later_turns(prompt_kept=9), KEPT),
     ("prompts", "continuous", "strict", CONTINUOUS, None, KEPT),
     ("prompts", "not continuous", "strict", CONTINUOUS, later_turns(prompt_kept=9), BREACHED),
@@ -351,6 +515,6 @@ def test_every_clause_has_evidence_in_the_contracts_order(name: str) -> None:
 
 
 def test_evidence_names_the_turns_that_broke_a_clause() -> None:
-    facts, turns = one_turn(4, cached_tokens=16)(*made.kept_run(made.contract()))
+    facts, turns = one_turn(1, cached_tokens=16)(*made.kept_run(made.contract()))
     breached = [row for row in audit_run(facts, turns) if row.verdict is BREACHED]
     assert breached[0].detail["turns"] == "run-1/00000 turn 1: 16"

@@ -18,11 +18,10 @@ from fake_vllm import Call, FakeConfig, FakeVllm, Faults, Reply, Script
 from agenteval.agent import EpisodeContext, GraphFactory, build_graph
 from agenteval.cli.progress import RunProgress
 from agenteval.client import Gate, open_connection
-from agenteval.errors import AgentevalError, InputError, RequestContradictsContractError
+from agenteval.errors import AgentevalError, RequestContradictsContractError
 from agenteval.loop import StopSwitch
 from agenteval.loop import run as run_module
 from agenteval.loop.episode import Attempt, BootSession, EpisodeSetting, run_episode, server_died
-from agenteval.loop.probes import PROBES, run_probes
 from agenteval.records import Episode, EpisodeStatus, StopReason, Turn
 from agenteval.server import OutsideServer
 from agenteval.spec import CalledCheck, ErrorFault, TaskVariant, TogetherCheck, TokensCheck
@@ -34,7 +33,7 @@ LOOK = Reply(calls=[Call("look", {"id": 7})])
 
 @dataclass
 class Stored:
-    """What the store holds of an episode, or of a boot's probes."""
+    """What the store holds of an episode."""
 
     kinds: list[str] = field(default_factory=list)
     """Of its stored, in the order in which they became durable."""
@@ -62,8 +61,7 @@ def storing(stored: Stored | None = None) -> Iterator[RunWriter]:
         stored.kinds = [kind for kind in kinds if kind not in ("Journal", "Run")]
     reader = RunReader(path=DATABASE, run_id=made.RUN)
     stored.episodes = reader.episodes()
-    episode_ids = [made.plan().episode_id, *(f"{made.BOOT}/{name}" for name in PROBES)]
-    stored.turns = [turn for episode_id in episode_ids for turn in reader.turns(episode_id)]
+    stored.turns = list(reader.turns(made.plan().episode_id))
 
 
 @contextmanager
@@ -347,42 +345,6 @@ def test_a_server_that_does_not_listen_has_died() -> None:
 def failed(stop_reason: StopReason) -> Attempt:
     episode = replace(made.episode(made.plan()), status=EpisodeStatus.NOT_RUN, stop_reason=stop_reason)
     return Attempt(episode=episode, grades=(), passed=None)
-
-
-def probe(name: str = "strict", config: FakeConfig | None = None, **fields: Any) -> tuple[list[Turn], FakeVllm]:
-    stored = Stored()
-    with FakeVllm(config) as server, boot_on(server) as boot, storing(stored) as writer:
-        run_probes(made.RUN, made.contract(name, **fields), boot, writer.append, lambda: None)
-    return stored.turns, server
-
-
-def test_probes_show_what_a_cache_shares() -> None:
-    turns, _ = probe("isolated")
-    assert [turn.episode_id.rpartition("/")[2] for turn in turns] == list(PROBES)
-    cold, warm, other = (turn.cached_tokens for turn in turns)
-    assert (cold, other) == (0, 0)
-    assert warm
-
-
-def test_probes_show_that_a_cache_is_off() -> None:
-    turns, _ = probe("strict", FakeConfig(prefix_caching=False))
-    assert [turn.cached_tokens for turn in turns] == [0, 0, 0]
-
-
-@pytest.mark.parametrize("block_size", [16, 64, 128])
-def test_probes_fill_a_block_of_any_size(block_size: int) -> None:
-    turns, _ = probe("isolated", FakeConfig(block_size=block_size))
-    assert turns[1].cached_tokens
-
-
-def test_probes_ask_for_no_fewer_tokens_than_the_contract_allows() -> None:
-    _, server = probe(sampling__min_tokens=5)
-    assert {request["max_completion_tokens"] for request in server.requests} == {5}
-
-
-def test_a_probe_that_does_not_fit_says_what_to_change() -> None:
-    with pytest.raises(InputError, match=r"Raise engine\.max_model_len in the contract\.$"):
-        probe(config=FakeConfig(max_model_len=32))
 
 
 def test_nothing_of_an_episode_reaches_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
