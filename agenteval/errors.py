@@ -69,6 +69,28 @@ class UnsupportedClauseError(InputError):
         super().__init__(f"Contract {contract!r} cannot be kept here, so nothing was started:\n{lines}\n{advice}")
 
 
+class LockFileError(InputError):
+    """What should be a lock is none, or cannot be read."""
+
+    def __init__(self, *, origin: str, reason: str, advice: str) -> None:
+        self.origin, self.reason = origin, reason
+        super().__init__(f"Cannot read a lock from {origin}: {reason}. {advice}")
+
+
+class LockDifferenceError(InputError):
+    """The run that was asked for is not what the lock of `--locked` says."""
+
+    def __init__(self, *, path: Path, reasons: Sequence[str]) -> None:
+        self.path, self.reasons = path, tuple(reasons)
+        count = len(self.reasons)
+        lines = "\n".join(f"  {reason}" for reason in self.reasons)
+        super().__init__(
+            f"This run is not what {path} locks, so nothing was started; {count} field{'s' * (count != 1)} "
+            f"(locked → here):\n{lines}\nMake them as they were locked, or leave out --locked for a run with a lock of "
+            "its own."
+        )
+
+
 class ModelError(AgentevalError):
     """A model could not be found, fetched or verified."""
 

@@ -15,6 +15,8 @@ import structlog
 LogFormat = Literal["text", "json"]
 SECRET_NAME = re.compile(r"(?i)(api_?key|access_?key|private_?key|token$|secret|passw(or)?d|authorization|credential)")
 """Names of keys and environment variables whose values are never kept or passed on, let alone logged."""
+SECRET_VALUE = re.compile(r"://(?:[^/\s@]+|[^/\s@:]+:[^\s@]+)@")
+"""The user and password of an address, such as a proxy's; never kept or passed on either."""
 
 
 def configure(*, level: str, log_format: LogFormat) -> None:

@@ -34,7 +34,7 @@ def show_runs(arguments: argparse.Namespace) -> int:
 
 def show_run(arguments: argparse.Namespace) -> int:
     """Print the summary of a run; the exit status is the run's own."""
-    return print_summary(arguments.db, _find_run(arguments.db, arguments.run), as_json=arguments.json)
+    return print_summary(arguments.db, find_run(arguments.db, arguments.run), as_json=arguments.json)
 
 
 def print_summary(path: Path, run_id: str, *, as_json: bool) -> int:
@@ -44,7 +44,7 @@ def print_summary(path: Path, run_id: str, *, as_json: bool) -> int:
     return exit_code(summary)
 
 
-def _find_run(path: Path, name: str | None) -> str:
+def find_run(path: Path, name: str | None) -> str:
     """The run meant by an id, the start of one, or nothing (the last run).
 
     Raises:

@@ -65,6 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
     show.add_argument("run", metavar="RUN", nargs="?", help="a run's id, or the start of one (default: the last run)")
     show.add_argument("--json", action="store_true", help="print JSON")
     show.set_defaults(command="database:show_run")
+    _add_lock(commands.add_parser("lock", help="show the lock of a run, or compare two", parents=[common]), common)
     sql = commands.add_parser("sql", help="query the database, read-only", parents=[common])
     sql.add_argument("query", metavar="QUERY", help='for instance "select * from run_summary"')
     form = sql.add_mutually_exclusive_group()
@@ -144,6 +145,7 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
     run.add_argument("--samples", type=_positive, default=1, metavar="N", help="N different seeds (default: 1)")
     run.add_argument("--agent", metavar="MODULE:FACTORY", help="a LangGraph graph of your own")
     run.add_argument("--base-url", metavar="URL", help="use a server that someone else runs (key: AGENTEVAL_API_KEY)")
+    run.add_argument("--locked", type=Path, metavar="FILE", help="refuse to run where anything differs from this lock")
     run.add_argument("--port", type=_port, metavar="N", help="port of the managed server (default: a free one)")
     run.add_argument("--json", action="store_true", help="print the summary as JSON")
     run.add_argument("--quiet", action="store_true", help="no progress, only warnings")
@@ -189,6 +191,25 @@ def _add_models(models: argparse.ArgumentParser, common: argparse.ArgumentParser
     digest = actions.add_parser("digest", help="content hash of a local model", parents=[common])
     digest.add_argument("folder", type=Path, metavar="FOLDER")
     digest.set_defaults(command="models:digest_model")
+
+
+def _add_lock(lock: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
+    what = "a lock's file, or a run's id or the start of one"
+    actions = lock.add_subparsers(metavar="ACTION", required=True)
+    show = actions.add_parser("show", help="every field of a lock", parents=[common])
+    show.add_argument("lock", metavar="RUN|FILE", nargs="?", help=f"{what} (default: the last run)")
+    show.add_argument("--json", action="store_true", help="print the lock's file")
+    show.set_defaults(command="lock:show_lock")
+    diff = actions.add_parser(
+        "diff",
+        help="fields in which two locks differ",
+        parents=[common],
+        epilog="Exit status: 0 they are equal, 1 they differ, 2 one is missing or does not know enough.",
+    )
+    diff.add_argument("a", metavar="A", help=what)
+    diff.add_argument("b", metavar="B", help="the same of the other")
+    diff.add_argument("--json", action="store_true", help="print JSON")
+    diff.set_defaults(command="lock:diff_locks")
 
 
 def _positive(text: str) -> int:

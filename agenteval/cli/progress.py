@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import sys
 import time
+from pathlib import Path
 from types import TracebackType
 
 from agenteval.cli.common import say
@@ -86,6 +87,10 @@ class RunProgress:
         """The run has its order of episodes."""
         self._planned = episodes
         self._say(f"run       {run_id}: {episodes} episodes")
+
+    def locked(self, path: Path) -> None:
+        """The run's lock is in this file."""
+        self._say(f"lock      {printable(str(path))}")
 
     def starting(self, phase: str, elapsed_s: float) -> None:
         """The server is in this phase of its start."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import platform
 import signal
 import sys
@@ -18,6 +19,7 @@ from agenteval.cli.progress import RunProgress, StepLine
 from agenteval.contract import Contract, load_contract
 from agenteval.errors import InputError, ModelError
 from agenteval.launch import plan_launch
+from agenteval.lock import Lock, check_same, read_lock
 from agenteval.loop import (
     Engine,
     ManagedEngine,
@@ -26,6 +28,7 @@ from agenteval.loop import (
     Selection,
     StopSwitch,
     execute_run,
+    lock_of,
     select_variants,
 )
 from agenteval.records import Model
@@ -36,6 +39,7 @@ from agenteval.store import files_folder
 
 def run(arguments: argparse.Namespace) -> int:
     """Run a suite; the exit status is the verdict's."""
+    locked = _locked(arguments)
     suite = load_suite(arguments.suite)
     contract = load_contract(arguments.contract).contract
     if arguments.repeats is not None:
@@ -56,6 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
         agent=arguments.agent,
         facts=facts,
     )
+    if locked is not None:
+        check_same(arguments.locked, locked, lock_of(request, os.environ))
     progress = RunProgress(is_quiet=arguments.quiet)
     try:
         with _stop_on_signals() as stop:
@@ -63,6 +69,18 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         progress.close()
     return print_summary(arguments.db, result.run_id, as_json=arguments.json)
+
+
+def _locked(arguments: argparse.Namespace) -> Lock | None:
+    """What the run must equal; read first, so that a wrong file costs nothing."""
+    if arguments.locked is None:
+        return None
+    if arguments.base_url is not None:
+        raise InputError(
+            "--locked compares the engine and the machine, which are unknown of a server that someone else runs. Leave "
+            "out --locked, or --base-url."
+        )
+    return read_lock(arguments.locked)
 
 
 def _engine(arguments: argparse.Namespace, contract: Contract) -> tuple[Model | None, Engine, dict[str, Any]]:

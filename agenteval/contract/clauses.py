@@ -13,11 +13,12 @@ from agenteval.digest import canonical_json, digest_json
 from agenteval.errors import InputError
 from agenteval.levels import Level
 from agenteval.loading import Frozen
-from agenteval.log import SECRET_NAME
+from agenteval.log import SECRET_NAME, SECRET_VALUE
 
 MAX_REPEATS = 100
 _LONGEST_NAME = 100
 """Of a contract: it becomes a part of file names."""
+_KEEP_OUT = "a contract is stored with every run, so it must hold no secret"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -115,10 +116,11 @@ class Engine(Frozen):
         for argument in value:
             if "\0" in argument:
                 raise ValueError(f"{argument!r} holds a NUL and cannot be passed to a program")
-            if argument.startswith("-") and SECRET_NAME.search(argument.partition("=")[0]):
-                raise ValueError(
-                    f"{argument.partition('=')[0]}: a contract is stored with every run, so it must hold no secret"
-                )
+            name = argument.partition("=")[0] if argument.startswith("-") else ""
+            if SECRET_NAME.search(name.replace("-", "_")):
+                raise ValueError(f"{name}: {_KEEP_OUT}")
+            if SECRET_VALUE.search(argument):
+                raise ValueError(f"an address with a user or a password: {_KEEP_OUT}")
         return value
 
     @field_validator("env")
@@ -127,9 +129,9 @@ class Engine(Frozen):
         broken = [name for name, text in value.items() if not _VARIABLE.fullmatch(name) or "\0" in text]
         if broken:
             raise ValueError(f"{broken[0]!r} is no variable that can be set, or its value holds a NUL")
-        named = [name for name in value if SECRET_NAME.search(name)]
+        named = [name for name, text in value.items() if SECRET_NAME.search(name) or SECRET_VALUE.search(text)]
         if named:
-            raise ValueError(f"{', '.join(named)}: a contract is stored with every run, so it must hold no secret")
+            raise ValueError(f"{', '.join(named)}: {_KEEP_OUT}")
         return value
 
     @field_validator("version")

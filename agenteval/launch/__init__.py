@@ -3,7 +3,16 @@
 Spells vLLM and never imports it. What the engine or the machine cannot honour is refused here, before anything starts.
 """
 
+from agenteval.launch.environment import influential_environment, inherited_environment
 from agenteval.launch.facts import EngineFacts, Gpu
 from agenteval.launch.plan import LaunchPlan, plan_launch, unsupported
 
-__all__ = ["EngineFacts", "Gpu", "LaunchPlan", "plan_launch", "unsupported"]
+__all__ = [
+    "EngineFacts",
+    "Gpu",
+    "LaunchPlan",
+    "influential_environment",
+    "inherited_environment",
+    "plan_launch",
+    "unsupported",
+]

@@ -7,7 +7,7 @@ boot that it is given.
 from agenteval.loop.boots import Engine, ManagedEngine, OutsideEngine
 from agenteval.loop.observer import Observer
 from agenteval.loop.plan import Selection, plan_episodes, select_variants
-from agenteval.loop.run import RunRequest, RunResult, execute_run
+from agenteval.loop.run import RunRequest, RunResult, execute_run, lock_of
 from agenteval.loop.stop import StopSwitch
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Selection",
     "StopSwitch",
     "execute_run",
+    "lock_of",
     "plan_episodes",
     "select_variants",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Protocol
 
 from agenteval.records import Episode, EpisodePlan
@@ -12,6 +13,9 @@ class Observer(Protocol):
 
     def planned(self, run_id: str, episodes: int) -> None:
         """The run has its order of episodes."""
+
+    def locked(self, path: Path) -> None:
+        """The run's lock is in this file."""
 
     def starting(self, phase: str, elapsed_s: float) -> None:
         """The server is in this phase of its start, so many seconds after it began."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import os
 import secrets
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,19 @@ import agenteval
 from agenteval.agent import load_factory
 from agenteval.contract import Contract
 from agenteval.errors import AgentevalError, RunStoppedError, ServerDiedError, ServerError
-from agenteval.loop.boots import Engine, OutsideEngine, open_boot
+from agenteval.lock import (
+    ContractSection,
+    EngineSection,
+    Lock,
+    MachineSection,
+    ModelSection,
+    ProgramSection,
+    ServerSection,
+    SuiteSection,
+    lock_path,
+    write_lock,
+)
+from agenteval.loop.boots import Engine, ManagedEngine, OutsideEngine, open_boot
 from agenteval.loop.episode import Attempt, BootSession, EpisodeSetting, run_episode, server_died
 from agenteval.loop.judge import judge_run
 from agenteval.loop.observer import Observer
@@ -24,7 +37,7 @@ from agenteval.loop.plan import plan_episodes
 from agenteval.loop.stop import StoppedError, StopSwitch
 from agenteval.records import EpisodePlan, EpisodeStatus, Model, Run, RunEnd, RunStatus, TaskRecord, Verdict
 from agenteval.spec import Suite, TaskVariant
-from agenteval.store import RunWriter
+from agenteval.store import RunWriter, files_folder
 
 MAX_BOOTS = 3
 """A server that dies more often than this has a fault that another start does not mend."""
@@ -50,6 +63,11 @@ class RunRequest:
     facts: dict[str, Any]
     """Machine, engine and command line, for the record."""
 
+    @property
+    def agent_name(self) -> str:
+        """The graph that runs; `agenteval` is the one that comes with it."""
+        return self.agent or self.suite.agent.graph or "agenteval"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
@@ -74,7 +92,8 @@ def execute_run(request: RunRequest, path: Path, observer: Observer, stop: StopS
     """
     # Before anything is written or started: a wrong name must cost nothing.
     factory = load_factory(request.agent or request.suite.agent.graph)
-    run = _new_run(request)
+    lock = lock_of(request, os.environ)
+    run = _new_run(request, lock)
     plans = plan_episodes(run.run_id, request.contract, request.variants, samples=request.samples)
     with RunWriter(path, run) as writer:
         for variant in request.variants:
@@ -82,6 +101,7 @@ def execute_run(request: RunRequest, path: Path, observer: Observer, stop: StopS
         observer.planned(run.run_id, len(plans))
         setting = EpisodeSetting(contract=request.contract, factory=factory, writer=writer, stop=stop)
         try:
+            _lock_run(run.run_id, lock, path, observer)
             _run_plans(plans, request, setting, observer)
             observer.judging()
             writer.flush()
@@ -225,7 +245,41 @@ class _Workers:
             self._halted.set()
 
 
-def _new_run(request: RunRequest) -> Run:
+def lock_of(request: RunRequest, environ: Mapping[str, str]) -> Lock:
+    """What the numbers of a run depend on, as far as it is known.
+
+    Args:
+        request: What to run.
+        environ: The runner's variables, some of which reach the server.
+    """
+    engine = request.engine
+    ours = engine if isinstance(engine, ManagedEngine) else None
+    return Lock(
+        agenteval=ProgramSection.here(),
+        engine=None if ours is None else EngineSection.of(ours.facts),
+        machine=None if ours is None else MachineSection.of(ours.facts),
+        model=_model_section(engine),
+        suite=SuiteSection.of(request.suite, request.variants, samples=request.samples),
+        agent=request.agent_name,
+        contract=ContractSection.of(request.contract),
+        server=None if ours is None else ServerSection.of(ours.plan, ours.facts, environ),
+    )
+
+
+def _model_section(engine: Engine) -> ModelSection:
+    if isinstance(engine, OutsideEngine):
+        return ModelSection(name=engine.model, digest=None)
+    return ModelSection(name=engine.model.name, digest=engine.model.digest)
+
+
+def _lock_run(run_id: str, lock: Lock, path: Path, observer: Observer) -> None:
+    """Write the lock beside the database before anything starts, so that a run that is killed has one."""
+    file = lock_path(files_folder(path), run_id)
+    write_lock(file, lock)
+    observer.locked(file)
+
+
+def _new_run(request: RunRequest, lock: Lock) -> Run:
     now = datetime.now(UTC)
     contract = request.contract
     engine = request.engine
@@ -239,13 +293,13 @@ def _new_run(request: RunRequest) -> Run:
         contract_fields=contract.fields(),
         model=outside if request.model is None else request.model.name,
         model_digest="unknown" if request.model is None else request.model.digest,
-        agent=request.agent or request.suite.agent.graph or "agenteval",
+        agent=request.agent_name,
         samples=request.samples,
         repeats=contract.repeats.count,
         planned_episodes=len(request.variants) * request.samples * contract.repeats.count,
         started_at=now,
         agenteval_version=agenteval.__version__,
-        facts=request.facts,
+        facts={**request.facts, "lock": lock.as_json()},
     )
 
 

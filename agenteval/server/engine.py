@@ -15,7 +15,7 @@ from typing import Any
 
 from agenteval.digest import digest_json
 from agenteval.errors import EngineNotFoundError
-from agenteval.launch import EngineFacts, Gpu
+from agenteval.launch import EngineFacts, Gpu, inherited_environment
 
 REPORT_TIMEOUT_S = 300.0
 """Importing torch and vLLM on a cold disk can take minutes."""
@@ -80,7 +80,6 @@ def _last_json(python: Path, answer: str) -> Any:
 
 
 def _run(python: Path, arguments: list[str], *, timeout_s: float) -> str:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("VLLM_")}
     try:
         done = subprocess.run(
             [str(python), *arguments],
@@ -89,7 +88,7 @@ def _run(python: Path, arguments: list[str], *, timeout_s: float) -> str:
             errors="replace",
             timeout=timeout_s,
             check=False,
-            env=environment | {"VLLM_DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1"},
+            env=inherited_environment(os.environ) | {"VLLM_DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1"},
         )
     except OSError as error:
         raise EngineNotFoundError(python=python, reason=str(error)) from error

@@ -17,8 +17,7 @@ from types import TracebackType
 import httpx
 
 from agenteval.errors import InputError, ServerStartError, StoreUnwritableError
-from agenteval.launch import LaunchPlan
-from agenteval.log import SECRET_NAME
+from agenteval.launch import LaunchPlan, inherited_environment
 from agenteval.server import orphans
 from agenteval.server.guard import TERMINATE_WAIT_S
 from agenteval.server.reading import ServerFacts, read_facts, read_metrics
@@ -130,12 +129,7 @@ class ManagedServer:
             orphans.end_group(self._guard.pid, started=self._guard_started)
 
     def _start(self, port: int) -> None:
-        # The server needs none of the user's secrets, and reports its environment to whoever asks.
-        inherited = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith("VLLM_") and not SECRET_NAME.search(name)
-        }
+        inherited = inherited_environment(os.environ)
         self._ended = self._note = None
         log_path = self._options.log_path
         try:

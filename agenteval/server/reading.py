@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from agenteval.errors import ServerDiedError, ServerRefusedError
-from agenteval.log import SECRET_NAME
+from agenteval.log import SECRET_NAME, SECRET_VALUE
 
 READ_TIMEOUT_S = 60.0
 """`/server_info` collects the system's facts on its first call, which takes seconds."""
@@ -113,7 +113,7 @@ def _number(text: str) -> float:
 
 
 def without_secrets(value: Any, api_key: str | None) -> Any:
-    """The same JSON with every secret's value, by its key's name or by being this boot's key, taken out."""
+    """The same JSON with every secret taken out: by its key's name, as this boot's key, or in an address."""
     if isinstance(value, dict):
         return {
             key: None if SECRET_NAME.search(str(key)) and isinstance(item, str) else without_secrets(item, api_key)
@@ -121,8 +121,9 @@ def without_secrets(value: Any, api_key: str | None) -> Any:
         }
     if isinstance(value, list):
         return [without_secrets(item, api_key) for item in value]
-    if isinstance(value, str) and api_key is not None:
-        return value.replace(api_key, "(key)")
+    if isinstance(value, str):
+        value = SECRET_VALUE.sub("://(secret)@", value)
+        return value if api_key is None else value.replace(api_key, "(key)")
     return value
 
 

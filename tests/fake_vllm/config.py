@@ -137,6 +137,8 @@ class FakeConfig:
     device_type: str = "cpu"
     env: Mapping[str, str] = field(default_factory=dict)
     """VLLM_* variables, as /server_info tells them."""
+    library_env: Mapping[str, str] = field(default_factory=dict)
+    """Variables of its libraries, as /server_info tells them."""
 
     api_key: str | None = None
     """The bearer token that paths under /v1 demand."""

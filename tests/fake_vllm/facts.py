@@ -120,6 +120,7 @@ def server_info(config: FakeConfig) -> dict[str, Any]:
             "os": "Stand-in (x86_64)",
             "python_version": "3.11",
             "vllm_version": config.version,
+            "env_vars": "".join(f"{name}={value}\n" for name, value in config.library_env.items()),
         },
     }
 

@@ -349,3 +349,23 @@ def test_a_contract_may_hold_no_secret(tmp_path: Path, name: str) -> None:
     file.write_text(f"extends: strict\nname: secret\nengine: {{env: {{{name}: abc}}}}\n")
     with pytest.raises(FileProblemsError, match=f"{name}: a contract is stored with every run"):
         load_contract(str(file))
+
+
+@pytest.mark.parametrize(
+    ("engine", "named"),
+    [
+        pytest.param("env: {OMP_PROXY: 'http://u:hush@host'}", "OMP_PROXY", id="an address in a variable"),
+        pytest.param(
+            "extra_args: [--mirror, 'http://u:hush@host']", "an address with a user or a password", id="in an argument"
+        ),
+        pytest.param("extra_args: [--api-key, hush]", "--api-key", id="a key with a dash"),
+        pytest.param("extra_args: [--hf-token=hush]", "--hf-token", id="a token after an equals sign"),
+    ],
+)
+def test_a_secret_is_refused_and_not_repeated(tmp_path: Path, engine: str, named: str) -> None:
+    file = tmp_path / "secret.yaml"
+    file.write_text(f"extends: strict\nname: secret\nengine: {{{engine}}}\n")
+    with pytest.raises(FileProblemsError) as refused:
+        load_contract(str(file))
+    assert f"{named}: a contract is stored with every run" in str(refused.value)
+    assert "hush" not in str(refused.value)

@@ -98,7 +98,6 @@ def test_every_reason_is_given_at_once() -> None:
         pytest.param(["--attention-config", "{}"], id="a config that holds the clause"),
         pytest.param(["--config", "more.yaml"], id="a file of options"),
         pytest.param(["--port", "80"], id="the boot's port"),
-        pytest.param(["--api-key", "x"], id="the boot's key"),
         pytest.param(["other-model"], id="a positional model"),
         pytest.param(["--kv-transfer-config", "{}"], id="a second cache"),
         pytest.param(["--nonsense", "1"], id="unknown option"),

@@ -31,6 +31,8 @@ from fake_vllm import FakeConfig, FakeVllm, config_from_json
 
 _BACKENDS = "['FLASH_ATTN', 'FLASHINFER', 'TRITON_ATTN', 'FLEX_ATTENTION']"
 _CHILD_LIFE_S = 600
+_LIBRARIES = ("TORCH", "NCCL", "PYTORCH", "CUDA", "CUBLAS", "CUDNN", "OMP_", "MKL_", "NVIDIA")
+"""Starts of the variables that /server_info tells. Source: vllm/collect_env.py of 0.32."""
 
 
 class Program(FakeVllm):
@@ -83,6 +85,7 @@ def config_of(args: argparse.Namespace, env: dict[str, str]) -> FakeConfig:
         enforce_eager=bool(args.enforce_eager),
         device_type=current_platform.device_type,
         env={name: env[name] for name in sorted(env) if name.startswith("VLLM_") and "KEY" not in name},
+        library_env={name: env[name] for name in sorted(env) if name.startswith(_LIBRARIES)},
         api_key=keys[0] or None,
         dev_mode=env.get("VLLM_SERVER_DEV_MODE", "0") == "1",
         host=args.host or "127.0.0.1",
