@@ -46,6 +46,16 @@ def build_parser() -> argparse.ArgumentParser:
     )
     check.add_argument("--json", action="store_true", help="print JSON")
     check.set_defaults(command="check:check")
+    _add_doctor(
+        commands.add_parser(
+            "doctor",
+            help="what this machine and its engine can keep",
+            parents=[common],
+            description="Look at all that a run needs, and say what of each contract can be kept here, and why not. "
+            "Starts no server, fetches nothing.",
+            epilog="Exit status: 0 a contract that promises repeatability can be kept here now, 2 none can.",
+        )
+    )
     _add_authoring(commands, common)
     _add_import_options(
         commands.add_parser(
@@ -78,6 +88,13 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_doctor(doctor: argparse.ArgumentParser) -> None:
+    doctor.add_argument("--contract", metavar="NAME", help="look at this contract too: a YAML file of your own")
+    doctor.add_argument("--model", metavar="NAME", help="as for run (default: the small model of the catalogue)")
+    doctor.add_argument("--json", action="store_true", help="print JSON")
+    doctor.set_defaults(command="doctor:doctor")
+
+
 def _add_authoring(
     commands: argparse._SubParsersAction[argparse.ArgumentParser], common: argparse.ArgumentParser
 ) -> None:
@@ -108,12 +125,17 @@ def _add_authoring(
     schema.set_defaults(command="schema:print_schema")
 
 
+def default_database() -> Path:
+    """The database where --db names none."""
+    return Path(os.environ.get("AGENTEVAL_DB", _DEFAULT_DB))
+
+
 def _common_options() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument(
         "--db",
         type=Path,
-        default=Path(os.environ.get("AGENTEVAL_DB", _DEFAULT_DB)),
+        default=default_database(),
         metavar="PATH",
         help=f"database of runs (default: {_DEFAULT_DB} here, or AGENTEVAL_DB)",
     )

@@ -81,6 +81,23 @@ def fetch_snapshot(hub_id: HubId, *, endpoint: str | None = None, hub_cache: Pat
     return Path(folder)
 
 
+def cached_snapshot(hub_id: HubId, *, hub_cache: Path | None = None) -> Path | None:
+    """The folder of a repository in Hugging Face's cache, complete or not; asks no hub and writes nothing.
+
+    Args:
+        hub_id: Repository and revision.
+        hub_cache: Another cache; None is the one that HF_HUB_CACHE names.
+
+    Raises:
+        ModelNotFoundError: If it is no name that a repository can have.
+    """
+    from huggingface_hub import try_to_load_from_cache
+
+    with _translated(hub_id):
+        found = try_to_load_from_cache(hub_id.repo, "config.json", revision=hub_id.revision, cache_dir=hub_cache)
+    return Path(found).parent if isinstance(found, str) else None
+
+
 def fetch_file(source: HuggingFaceSource, target: Path, *, partial: Path, endpoint: str | None = None) -> None:
     """Download one file of a repository to `target`; a broken download resumes.
 

@@ -10,7 +10,7 @@ from agenteval.models.cache import cache_folder, folder_bytes
 from agenteval.models.catalogue import CatalogueEntry, catalogue
 from agenteval.models.errors import ModelFolderError, ModelNotFoundError
 from agenteval.models.folder_digest import WEIGHT_PATTERNS, digest_folder
-from agenteval.models.hub import fetch_snapshot, parse_hub_id
+from agenteval.models.hub import cached_snapshot, fetch_snapshot, parse_hub_id
 from agenteval.models.progress import Progress, no_progress
 from agenteval.models.pull import Machine, entry_folder, pull_entry, require_pinned
 from agenteval.records import Model
@@ -28,6 +28,25 @@ class ListedModel:
     """Size of the folder, on disk if pulled, else as expected."""
     digest: str | None
     """Measured digest, or None if not pulled; compare with `entry.digest`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenModel:
+    """What this machine has of a model, at a glance: nothing was hashed."""
+
+    name: str
+    folder: Path | None
+    """Where it lies, whole or not; None if it would have to be fetched."""
+    size_bytes: int | None
+    """Size of the folder, or as the catalogue expects it; None if that shows only when it is fetched."""
+    fetch_bytes: int
+    """Largest amount of disk used at once while fetching it; 0 if it is here or nobody knows."""
+    lack: str | None
+    """What keeps a server from loading the folder."""
+    tool_call_parser: str | None
+    """vLLM's parser for its tool calls; None if not known."""
+    pinned_digest: str | None
+    """The only digest that the catalogue accepts."""
 
 
 def resolve(name: str, *, cache_dir: Path | None = None, progress: Progress | None = None) -> Model:
@@ -87,6 +106,35 @@ def pull(name: str, *, cache_dir: Path | None = None, progress: Progress | None 
     return _served(name, folder, cache=cache)
 
 
+def look(name: str, *, cache_dir: Path | None = None) -> SeenModel:
+    """What `resolve` would find here; fetches, hashes and writes nothing.
+
+    Args:
+        name: As `resolve` takes it.
+        cache_dir: Cache; the default one if None.
+
+    Raises:
+        ModelNotFoundError: If the name stands for nothing.
+    """
+    if (entry := _entry(name)) is not None:
+        return _seen_entry(entry, cache_folder(cache_dir))
+    if _is_folder_name(name):
+        folder: Path | None = _existing_folder(name)
+    elif (hub_id := parse_hub_id(name)) is not None:
+        folder = cached_snapshot(hub_id)
+    else:
+        raise _unknown(name)
+    return SeenModel(
+        name=name,
+        folder=folder,
+        size_bytes=None if folder is None else folder_bytes(folder),
+        fetch_bytes=0,
+        lack=None if folder is None else _seen_lack(folder),
+        tool_call_parser=None if folder is None else _tool_call_parser(folder),
+        pinned_digest=None,
+    )
+
+
 def list_models(*, cache_dir: Path | None = None) -> tuple[ListedModel, ...]:
     """Every catalogue entry, with what this machine has of it.
 
@@ -108,10 +156,39 @@ def _is_folder_name(name: str) -> bool:
 
 
 def _local_model(name: str, *, cache_dir: Path | None) -> Model:
+    return _served(name, _existing_folder(name), cache=cache_folder(cache_dir))
+
+
+def _existing_folder(name: str) -> Path:
     folder = Path(name).expanduser().absolute()
     if not folder.is_dir():
         raise ModelNotFoundError(name, reason="there is no such folder", advice="Check the path.")
-    return _served(name, folder, cache=cache_folder(cache_dir))
+    return folder
+
+
+def _seen_entry(entry: CatalogueEntry, cache: Path) -> SeenModel:
+    folder = entry_folder(entry, cache)
+    is_here = folder.is_dir()
+    size_bytes = folder_bytes(folder) if is_here else entry.folder_bytes
+    lack = _seen_lack(folder) if is_here else None
+    if lack is None and size_bytes < entry.folder_bytes:
+        lack = f"it has {size_bytes} bytes, and {entry.folder_bytes} are expected"
+    return SeenModel(
+        name=entry.name,
+        folder=folder if is_here else None,
+        size_bytes=size_bytes,
+        fetch_bytes=0 if is_here else entry.peak_disk_bytes,
+        lack=lack,
+        tool_call_parser=entry.tool_call_parser,
+        pinned_digest=entry.digest,
+    )
+
+
+def _seen_lack(folder: Path) -> str | None:
+    try:
+        return _lack(folder)
+    except ModelFolderError as error:
+        return error.reason
 
 
 def _served(name: str, folder: Path, *, cache: Path) -> Model:

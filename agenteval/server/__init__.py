@@ -4,7 +4,7 @@ Knows processes and HTTP; must not know suites, episodes or the database.
 """
 
 from agenteval.server.engine import read_engine_facts
-from agenteval.server.orphans import end_orphans
+from agenteval.server.orphans import end_orphans, find_orphans
 from agenteval.server.outside import OutsideServer
 from agenteval.server.process import ManagedServer, StartOptions
 from agenteval.server.reading import ServerFacts, read_metrics
@@ -18,6 +18,7 @@ __all__ = [
     "ServerFacts",
     "StartOptions",
     "end_orphans",
+    "find_orphans",
     "read_engine_facts",
     "read_metrics",
 ]

@@ -6,6 +6,7 @@ The engine may live in another interpreter than agenteval: `AGENTEVAL_ENGINE_PYT
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import subprocess
@@ -20,6 +21,8 @@ from agenteval.launch import EngineFacts, Gpu, inherited_environment
 REPORT_TIMEOUT_S = 300.0
 """Importing torch and vLLM on a cold disk can take minutes."""
 _REPORT = Path(__file__).with_name("engine_report.py")
+_REPORTED = {field.name for field in dataclasses.fields(EngineFacts)} - {"python"}
+"""What a report holds; a kept one without is damaged."""
 
 
 def engine_python() -> Path:
@@ -105,7 +108,7 @@ def _read_kept(path: Path) -> dict[str, Any] | None:
         report = json.loads(path.read_text())
     except (OSError, ValueError):
         return None
-    return report if isinstance(report, dict) else None
+    return report if isinstance(report, dict) and report.keys() >= _REPORTED else None
 
 
 def _keep(path: Path, report: dict[str, Any]) -> None:

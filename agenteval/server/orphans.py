@@ -11,12 +11,29 @@ import os
 import secrets
 import signal
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 _WAIT_S = 10.0
 _POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Note:
+    """What was written down of a server."""
+
+    pid: int
+    """The leader of the server's process group."""
+    started: str | None
+    """The leader's start, from `start_of`; None where it was never known."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process of that pid is the one that was written down."""
+        return self.started is not None and start_of(self.pid) == self.started
 
 
 def remember(cache_dir: Path, *, pid: int) -> Path:
@@ -45,22 +62,34 @@ def remember(cache_dir: Path, *, pid: int) -> Path:
 def end_orphans(cache_dir: Path) -> list[int]:
     """End every server that we started and whose runner is gone; returns the pids ended."""
     ended = []
-    for note in sorted((cache_dir / "boots").glob("*.json")):
-        try:
-            kept = json.loads(note.read_text())
-            pid, started, place = int(kept["pid"]), kept["started"], kept["machine"]
-            runner, runner_started = int(kept["runner"]), kept["runner_started"]
-        except (OSError, ValueError, KeyError, TypeError):
-            # A note that cannot be read proves nothing about any process.
-            _forget(note)
-            continue
-        if place != machine() or (runner_started is not None and start_of(runner) == runner_started):
-            continue
-        if started is not None and start_of(pid) == started:
-            end_group(pid, started=started)
-            ended.append(pid)
-        _forget(note)
+    for path, note in _abandoned(cache_dir):
+        if note is not None and note.is_alive:
+            end_group(note.pid, started=note.started)
+            ended.append(note.pid)
+        _forget(path)
     return ended
+
+
+def find_orphans(cache_dir: Path) -> list[int]:
+    """The pids of the servers that `end_orphans` would end; ends none and removes no note."""
+    return [note.pid for _, note in _abandoned(cache_dir) if note is not None and note.is_alive]
+
+
+def _abandoned(cache_dir: Path) -> Iterator[tuple[Path, _Note | None]]:
+    """The notes of this machine whose runner is gone; None stands for one that cannot be read.
+
+    Such a note proves nothing about any process.
+    """
+    for path in sorted((cache_dir / "boots").glob("*.json")):
+        try:
+            kept = json.loads(path.read_text())
+            note = _Note(pid=int(kept["pid"]), started=kept["started"])
+            place, runner, runner_started = kept["machine"], int(kept["runner"]), kept["runner_started"]
+        except (OSError, ValueError, KeyError, TypeError):
+            yield path, None
+            continue
+        if place == machine() and (runner_started is None or start_of(runner) != runner_started):
+            yield path, note
 
 
 def end_group(pid: int, *, started: str | None, wait_s: float = _WAIT_S) -> None:

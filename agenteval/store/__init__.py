@@ -5,15 +5,19 @@ the database closed in between, so that other programs can open it while a run w
 """
 
 from agenteval.store.database import files_folder, open_for_reading
-from agenteval.store.journal import recover
+from agenteval.store.journal import dead_journals, recover
+from agenteval.store.look import DatabaseFacts, database_facts
 from agenteval.store.query import QueryResult, run_query
 from agenteval.store.reader import RunReader, list_runs, run_ids
 from agenteval.store.writer import RunWriter
 
 __all__ = [
+    "DatabaseFacts",
     "QueryResult",
     "RunReader",
     "RunWriter",
+    "database_facts",
+    "dead_journals",
     "files_folder",
     "list_runs",
     "open_for_reading",

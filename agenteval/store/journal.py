@@ -133,6 +133,11 @@ def recover(path: Path, *, wait_s: float = LOCK_WAIT_S) -> list[str]:
     return recovered
 
 
+def dead_journals(path: Path) -> list[Path]:
+    """The journals of runs whose runner is gone, left where they are: the next command that reads runs loads them."""
+    return [journal for journal in sorted(files_folder(path).glob("*.jsonl")) if _is_dead(journal)]
+
+
 def recover_for_reading(path: Path) -> None:
     """Load what dead runners left, or say that it is missing: a database that cannot be written can still be read."""
     try:
@@ -187,6 +192,16 @@ def _owned(journal: Path) -> Iterator[bool]:
         except OSError:
             is_there = False
         yield is_there
+
+
+def _is_dead(journal: Path) -> bool:
+    """Whether nobody holds a journal's lock; a shared one tells that too, and needs no right to write."""
+    try:
+        with journal.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def _whole_lines(journal: Path, start: int) -> bytes:

@@ -44,7 +44,9 @@ def test_second_reading_asks_nobody(tmp_path: Path, installed: Path) -> None:
     assert read_engine_facts(tmp_path / "cache") == first
 
 
-@pytest.mark.parametrize("kept", ["", "[]", '{"vllm_version": '], ids=["empty", "no object", "cut off"])
+@pytest.mark.parametrize(
+    "kept", ["", "[]", "{}", '{"vllm_version": '], ids=["empty", "no object", "no facts", "cut off"]
+)
 def test_damaged_cache_is_read_anew(tmp_path: Path, installed: Path, kept: str) -> None:
     first = read_engine_facts(tmp_path / "cache")
     for path in (tmp_path / "cache/engines").iterdir():
