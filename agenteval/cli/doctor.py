@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import sys
 
 from agenteval.cli.common import emit
@@ -20,7 +19,7 @@ def doctor(arguments: argparse.Namespace) -> int:
     """Print the diagnosis; the exit status says whether a contract that promises repeatability can be kept now."""
     needs = read_needs()
     own = (
-        python_check(needs, version=platform.python_version(), executable=sys.executable),
+        python_check(needs, version=".".join(map(str, sys.version_info[:3])), executable=sys.executable),
         packages_check(needs),
     )
     if any(check.state is State.MISSING for check in own):

@@ -52,11 +52,10 @@ def cpu_check(*, name: str, processors: int, total_bytes: int, free_bytes: int, 
 def model_check(seen: models.SeenModel | ModelNotFoundError) -> Check:
     """Whether the model is here and whole, as far as that shows without hashing it."""
     if isinstance(seen, ModelNotFoundError):
-        found, to_do = (
-            f"{seen.name!r} was not found: {seen.reason}",
-            "Name a folder, org/name, or one of the catalogue.",
-        )
+        found = f"{seen.name!r} was not found: {seen.reason}"
+        to_do = "Name a folder, org/name, or one of the catalogue."
         return Check(name="model", state=State.MISSING, found=found, to_do=to_do, command="agenteval models list")
+    pull = f"agenteval models pull {shlex.quote(seen.name)}"
     size = "" if seen.size_bytes is None else f", {gigabytes(seen.size_bytes)}"
     if seen.folder is None:
         return Check(
@@ -64,18 +63,22 @@ def model_check(seen: models.SeenModel | ModelNotFoundError) -> Check:
             state=State.MISSING,
             found=f"{seen.name}{size}, is not here",
             to_do="Fetch it.",
-            command=f"agenteval models pull {shlex.quote(seen.name)}",
+            command=pull,
         )
     if seen.lack is None:
         return Check(name="model", found=f"{seen.name}{size}, is here")
-    is_own = seen.pinned_digest is None
-    return Check(
-        name="model",
-        state=State.MISSING,
-        found=f"{seen.folder} cannot be served: {seen.lack}",
-        to_do="Put the whole model there, or name another." if is_own else "Remove that folder and fetch it again.",
-        command=None if is_own else f"rm -r {shlex.quote(str(seen.folder))} && agenteval models pull {seen.name}",
-    )
+    to_do, command = _how_to_mend(seen.origin, pull, seen.folder)
+    found = f"{seen.folder} cannot be served: {seen.lack}"
+    return Check(name="model", state=State.MISSING, found=found, to_do=to_do, command=command)
+
+
+def _how_to_mend(origin: str, pull: str, folder: Path) -> tuple[str, str | None]:
+    """What to do about a model that is not whole, and the command that does it."""
+    if origin == "hub":
+        return "Fetch the rest.", pull
+    if origin == "catalogue":
+        return "Remove that folder and fetch it again.", f"rm -r {shlex.quote(str(folder))} && {pull}"
+    return "Put the whole model there, or name another with --model.", None
 
 
 def disk_check(*, runs_free_bytes: int, cache_free_bytes: int, fetch_bytes: int) -> Check:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from agenteval.models.cache import cache_folder, folder_bytes
 from agenteval.models.catalogue import CatalogueEntry, catalogue
@@ -35,6 +36,8 @@ class SeenModel:
     """What this machine has of a model, at a glance: nothing was hashed."""
 
     name: str
+    origin: Literal["catalogue", "hub", "folder"]
+    """What the name stands for; a folder of the user's own cannot be fetched."""
     folder: Path | None
     """Where it lies, whole or not; None if it would have to be fetched."""
     size_bytes: int | None
@@ -119,20 +122,10 @@ def look(name: str, *, cache_dir: Path | None = None) -> SeenModel:
     if (entry := _entry(name)) is not None:
         return _seen_entry(entry, cache_folder(cache_dir))
     if _is_folder_name(name):
-        folder: Path | None = _existing_folder(name)
-    elif (hub_id := parse_hub_id(name)) is not None:
-        folder = cached_snapshot(hub_id)
-    else:
+        return _seen_folder(name, "folder", _existing_folder(name))
+    if (hub_id := parse_hub_id(name)) is None:
         raise _unknown(name)
-    return SeenModel(
-        name=name,
-        folder=folder,
-        size_bytes=None if folder is None else folder_bytes(folder),
-        fetch_bytes=0,
-        lack=None if folder is None else _seen_lack(folder),
-        tool_call_parser=None if folder is None else _tool_call_parser(folder),
-        pinned_digest=None,
-    )
+    return _seen_folder(name, "hub", cached_snapshot(hub_id))
 
 
 def list_models(*, cache_dir: Path | None = None) -> tuple[ListedModel, ...]:
@@ -175,12 +168,26 @@ def _seen_entry(entry: CatalogueEntry, cache: Path) -> SeenModel:
         lack = f"it has {size_bytes} bytes, and {entry.folder_bytes} are expected"
     return SeenModel(
         name=entry.name,
+        origin="catalogue",
         folder=folder if is_here else None,
         size_bytes=size_bytes,
         fetch_bytes=0 if is_here else entry.peak_disk_bytes,
         lack=lack,
         tool_call_parser=entry.tool_call_parser,
         pinned_digest=entry.digest,
+    )
+
+
+def _seen_folder(name: str, origin: Literal["hub", "folder"], folder: Path | None) -> SeenModel:
+    return SeenModel(
+        name=name,
+        origin=origin,
+        folder=folder,
+        size_bytes=None if folder is None else folder_bytes(folder),
+        fetch_bytes=0,
+        lack=None if folder is None else _seen_lack(folder),
+        tool_call_parser=None if folder is None else _tool_call_parser(folder),
+        pinned_digest=None,
     )
 
 

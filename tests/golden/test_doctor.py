@@ -28,6 +28,7 @@ GB = 10**9
 CARD = Card(name="NVIDIA H200", driver_version="580.65", total_bytes=150 * GB, free_bytes=149 * GB)
 MODEL = SeenModel(
     name="qwen2.5-coder-0.5b-instruct",
+    origin="catalogue",
     folder=Path("/cache/models/qwen"),
     size_bytes=994_223_175,
     fetch_bytes=0,

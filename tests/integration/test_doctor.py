@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,6 +58,30 @@ def test_a_wrong_contract_is_told_like_anywhere_else(cli: CommandLine) -> None:
     done = cli("doctor", "--contract", "nonsense")
     assert (done.code, done.out) == (2, "")
     assert "There is no contract 'nonsense'" in done.err
+
+
+@pytest.fixture
+def old_package(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A package that agenteval needs, in a version that it does not accept."""
+    metadata = cli.folder / "site" / "regex-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: regex\nVersion: 1.0\n")
+    monkeypatch.syspath_prepend(str(metadata.parent))
+    return "regex"
+
+
+def test_where_a_package_is_wrong_that_alone_is_told(cli: CommandLine, old_package: str) -> None:
+    done = cli("doctor")
+    first, second, *_, last = done.out.splitlines()
+    assert (done.code, first.split()[:2], second.split()[:2]) == (2, ["ok", "python"], ["missing", "packages"])
+    assert last == f"next: {sys.executable} -m pip install --force-reinstall '{old_package}>=2024.11'"
+    assert "engine" not in done.out
+
+
+def test_where_a_package_is_wrong_json_keeps_its_form(cli: CommandLine, old_package: str) -> None:
+    told = json.loads(cli("doctor", "--json").out)
+    assert (told["is_ready"], [check["state"] for check in told["checks"]]) == (False, ["ok", "missing"])
+    assert (told["contracts"], told["next"].startswith(sys.executable)) == ([], True)
 
 
 def test_a_broken_interpreter_hides_nothing_else(

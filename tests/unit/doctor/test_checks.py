@@ -33,6 +33,7 @@ TWO = dataclasses.replace(H200, gpus=H200.gpus * 2)
 def seen(**changes: Any) -> SeenModel:
     whole = SeenModel(
         name="some-model",
+        origin="catalogue",
         folder=Path("/models/some"),
         size_bytes=GB,
         fetch_bytes=0,
@@ -89,7 +90,7 @@ CASES = {
     "a model of unknown size": (model_check(seen(folder=None, size_bytes=None)), State.MISSING, "some-model, is not"),
     "half a model": (model_check(seen(lack="it has no config.json")), State.MISSING, "it has no config.json"),
     "half a model of one's own": (
-        model_check(seen(lack="it holds no weights", pinned_digest=None)),
+        model_check(seen(lack="it holds no weights", origin="folder")),
         State.MISSING,
         "it holds no weights",
     ),
@@ -138,6 +139,18 @@ def test_what_is_wrong_says_what_to_do_and_what_is_ok_does_not(case: str) -> Non
 )
 def test_what_installs_the_engine(error: EngineNotFoundError, cards: tuple[Card, ...], command: str | None) -> None:
     assert engine_check(error, ACCEPTED, cards).command == command
+
+
+@pytest.mark.parametrize(
+    ("origin", "command"),
+    [
+        ("catalogue", "rm -r /models/some && agenteval models pull some-model"),
+        ("hub", "agenteval models pull some-model"),
+        ("folder", None),
+    ],
+)
+def test_what_mends_half_a_model(origin: str, command: str | None) -> None:
+    assert model_check(seen(lack="it holds no weights", origin=origin)).command == command
 
 
 def test_a_names_blanks_are_quoted_in_the_command() -> None:

@@ -17,6 +17,7 @@ from agenteval.models import SeenModel
 
 SEEN = SeenModel(
     name="some-model",
+    origin="catalogue",
     folder=Path("/models/some"),
     size_bytes=1,
     fetch_bytes=0,
