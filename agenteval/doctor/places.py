@@ -149,6 +149,9 @@ def _database_check(path: Path) -> Check:
     if (obstacle := _obstacle(path.absolute().parent)) is not None:
         to_do = "Name a place that you may write with --db."
         return Check(name="database", state=State.MISSING, found=f"{path} cannot be made: {obstacle}", to_do=to_do)
+    if path.is_file() and not os.access(path, os.W_OK):
+        to_do = "Make the file writable, or name another with --db."
+        return Check(name="database", state=State.MISSING, found=f"{path} may not be written", to_do=to_do)
     found = f"{path}, to be made by the first run"
     if path.exists():
         facts = store.database_facts(path, wait_s=_DATABASE_WAIT_S)

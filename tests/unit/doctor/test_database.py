@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -85,6 +86,12 @@ def test_a_place_below_a_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "file" / "runs.duckdb"
     expected = f"DB cannot be made: {tmp_path / 'file'} is no folder"
     assert found(database_check(path), path) == (State.MISSING, expected)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_one_that_may_not_be_written_takes_no_run(database: Path) -> None:
+    database.chmod(0o400)
+    assert found(database_check(database), database) == (State.MISSING, "DB may not be written")
 
 
 def test_a_program_that_holds_it_is_named(database: Path) -> None:
