@@ -22,6 +22,7 @@ import pydantic_core
 import yaml
 
 from agenteval.errors import FileProblemsError, Problem
+from agenteval.log import SECRET_NAME
 from agenteval.words import nearest
 
 MAX_FILE_BYTES = 1_000_000
@@ -345,7 +346,8 @@ def _message(item: Any, model: type[pydantic.BaseModel]) -> str:
     text = _WORDING[kind].format_map(item.get("ctx", {})) if kind in _WORDING else item["msg"]
     text = text.removeprefix("Value error, ")
     shown = repr(given)
-    return text if kind == "value_error" or len(shown) > 80 else f"{text}, not {shown}"
+    is_secret = any(SECRET_NAME.search(str(part)) for part in location)
+    return text if kind == "value_error" or is_secret or len(shown) > 80 else f"{text}, not {shown}"
 
 
 def _fields_at(model: type[pydantic.BaseModel], location: Sequence[str | int]) -> set[str]:

@@ -29,12 +29,14 @@ class OutsideServer:
         if "@" in base_url:
             raise InputError("--base-url holds a user or a password, which would be stored. Set AGENTEVAL_API_KEY.")
         self.base_url = base_url.rstrip("/").removesuffix("/v1")
-        self.api_key = os.environ.get("AGENTEVAL_API_KEY") or "none"
+        key = os.environ.get("AGENTEVAL_API_KEY") or None
+        # Clients refuse to go without one.
+        self.api_key = key or "none"
         try:
             httpx.get(f"{self.base_url}/health", timeout=10.0, trust_env=False)
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             raise ServerUnreachableError(base_url=base_url, reason=str(error) or type(error).__name__) from error
-        self.facts: ServerFacts = read_facts(self.base_url, api_key=self.api_key, log_text="")
+        self.facts: ServerFacts = read_facts(self.base_url, api_key=key, log_text="")
         served = self.facts.served_models
         if not served:
             raise InputError(f"{base_url} serves no model. Look at its log, or correct --base-url.")

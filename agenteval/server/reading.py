@@ -70,8 +70,10 @@ def read_facts(base_url: str, *, api_key: str | None, log_text: str) -> ServerFa
         try:
             models = http.get("/v1/models")
             if models.status_code != 200:
+                # A server may name the key that it refuses.
+                body = str(without_secrets(models.text, api_key))
                 advice = "It does not list its models; is this the address of a vLLM server?"
-                raise ServerRefusedError(status=models.status_code, body=models.text, advice=advice)
+                raise ServerRefusedError(status=models.status_code, body=body, advice=advice)
             cards = models.json()["data"]
             served_models = tuple(str(card["id"]) for card in cards)
             version = _json(http.get("/version")).get("version")

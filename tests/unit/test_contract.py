@@ -369,3 +369,11 @@ def test_a_secret_is_refused_and_not_repeated(tmp_path: Path, engine: str, named
         load_contract(str(file))
     assert f"{named}: a contract is stored with every run" in str(refused.value)
     assert "hush" not in str(refused.value)
+
+
+def test_a_secret_of_the_wrong_kind_is_not_repeated(tmp_path: Path) -> None:
+    file = tmp_path / "secret.yaml"
+    file.write_text("extends: strict\nname: secret\nengine: {env: {HF_TOKEN: 90210}}\n")
+    with pytest.raises(FileProblemsError, match=r"engine\.env\.HF_TOKEN: must be a text") as refused:
+        load_contract(str(file))
+    assert "90210" not in str(refused.value)

@@ -90,6 +90,35 @@ def test_options_of_the_server_are_compared_by_name(lock: Lock, change: Any, exp
     assert lines(lock, changed(lock, "server.argv", change(list(lock.server.argv)))) == expected
 
 
+def leaves(value: Any, path: str = "") -> list[str]:
+    """Paths of the innermost fields, in the form that `changed` takes; an option of the server is none."""
+    inner = (
+        list(enumerate(value)) if isinstance(value, list) else list(value.items()) if isinstance(value, dict) else []
+    )
+    if not inner or path == "server.argv":
+        return [path]
+    return [leaf for key, item in inner for leaf in leaves(item, f"{path}.{key}" if path else str(key))]
+
+
+def test_every_field_but_those_told_is_compared(lock: Lock) -> None:
+    fields = lock_of(request(), {"OMP_NUM_THREADS": "8"}).as_json()
+    ignored = []
+    for path in leaves({name: section for name, section in fields.items() if name != "lock_version"}):
+        others: tuple[Any, ...] = ("other", 77, True, ["other"])
+        (other, *_) = [value for value in others if is_valid(lock, path, value)]
+        if not lines(lock, changed(lock, path, other)):
+            ignored.append(path)
+    assert ignored == ["model.name", "suite.name", "contract.name", "contract.digest"]
+
+
+def is_valid(lock: Lock, path: str, value: Any) -> bool:
+    """Whether a lock may hold another value there, and one that it does not hold yet."""
+    try:
+        return changed(lock, path, value) != lock
+    except ValueError:
+        return False
+
+
 def test_differences_read_the_same_from_both_sides(lock: Lock) -> None:
     other = lock_of(request(contract=load_contract("invariant").contract, samples=3), {"TZ": "UTC"})
     there = {(each.field, repr(each.a), repr(each.b)) for each in compare_locks(lock, other).differences}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from fake_vllm import FakeConfig, FakeVllm
+from fake_vllm import FakeConfig, FakeVllm, HttpAnswer
 
 from agenteval.errors import ServerDiedError, ServerRefusedError
 from agenteval.server import read_metrics
@@ -86,3 +87,21 @@ def test_end_of_a_long_log_hides_the_key(tmp_path: Path) -> None:
     log = ServerLog(tmp_path / "log", "sesame")
     log.path.write_text("sesame open\n" * 20_000)
     assert log.last_lines() == "\n".join(["(key) open"] * 25)
+
+
+class Telltale(FakeVllm):
+    """Names the key that it refuses."""
+
+    def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> HttpAnswer:
+        return HttpAnswer(401, f"no such key: {headers['Authorization']}".encode())
+
+
+def test_a_refusal_that_names_the_key_is_told_without_it() -> None:
+    with Telltale() as server, pytest.raises(ServerRefusedError, match="no such key") as refused:
+        read_facts(server.base_url, api_key="hush-hush", log_text="")
+    assert "hush" not in str(refused.value)
+
+
+def test_a_password_in_an_address_is_taken_out() -> None:
+    told = {"env_vars": "OMP_A=1\nHTTPS_PROXY=http://user:hush@proxy:3128\n"}
+    assert without_secrets(told, None) == {"env_vars": "OMP_A=1\nHTTPS_PROXY=http://(secret)@proxy:3128\n"}
