@@ -63,10 +63,11 @@ class UnknownNameError(InputError):
 class UnsupportedClauseError(InputError):
     """The installed engine, or this machine, cannot honour what the contract asks."""
 
-    def __init__(self, *, contract: str, reasons: Sequence[str], advice: str) -> None:
+    def __init__(self, *, contract: str, reasons: Sequence[str], advice: str, was_started: bool = False) -> None:
         self.contract, self.reasons = contract, tuple(reasons)
         lines = "\n".join(f"  {reason}" for reason in self.reasons)
-        super().__init__(f"Contract {contract!r} cannot be kept here, so nothing was started:\n{lines}\n{advice}")
+        what = "no episode" if was_started else "nothing"
+        super().__init__(f"Contract {contract!r} cannot be kept here, so {what} was started:\n{lines}\n{advice}")
 
 
 class LockFileError(InputError):

@@ -75,6 +75,17 @@ def build_parser() -> argparse.ArgumentParser:
     show.add_argument("run", metavar="RUN", nargs="?", help="a run's id, or the start of one (default: the last run)")
     show.add_argument("--json", action="store_true", help="print JSON")
     show.set_defaults(command="database:show_run")
+    verify = commands.add_parser(
+        "verify",
+        help="judge a run again from what is stored",
+        parents=[common],
+        description="Derive the evidence and the verdict of a run again from its stored facts, without a server, and "
+        "compare them with what the run found.",
+        epilog=f"{_EXIT_STATUS} Where the two differ, 2.",
+    )
+    verify.add_argument("run", metavar="RUN", nargs="?", help="a run's id, or the start of one (default: the last run)")
+    verify.add_argument("--json", action="store_true", help="print everything as JSON")
+    verify.set_defaults(command="verify:verify")
     _add_lock(commands.add_parser("lock", help="show the lock of a run, or compare two", parents=[common]), common)
     sql = commands.add_parser("sql", help="query the database, read-only", parents=[common])
     sql.add_argument("query", metavar="QUERY", help='for instance "select * from run_summary"')

@@ -7,7 +7,7 @@ import json
 
 from agenteval.cli.common import emit
 from agenteval.cli.database import find_run
-from agenteval.loop import derive_findings
+from agenteval.judge import derive_findings
 from agenteval.report import Verification, summarize, verification_json, verification_text
 from agenteval.store import RunReader
 

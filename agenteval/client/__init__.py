@@ -5,7 +5,7 @@ recorded the same way. Knows HTTP and the contract's request fields; must not kn
 """
 
 from agenteval.client.gate import Gate
-from agenteval.client.recorder import EpisodeOverError, EpisodeRecorder, HandOver, TurnIdentity, call_id
+from agenteval.client.recorder import EpisodeOverError, EpisodeRecorder, HandOver, TurnIdentity, WaitDurable, call_id
 from agenteval.client.rules import UNCOVERED, RequestRules, check_accepted
 from agenteval.client.transport import AsyncRecordingTransport, RecordingTransport, open_connection
 
@@ -19,6 +19,7 @@ __all__ = [
     "RecordingTransport",
     "RequestRules",
     "TurnIdentity",
+    "WaitDurable",
     "call_id",
     "check_accepted",
     "open_connection",

@@ -5,12 +5,13 @@ Spells vLLM and never imports it. What the engine or the machine cannot honour i
 
 from agenteval.launch.environment import influential_environment, inherited_environment
 from agenteval.launch.facts import EngineFacts, Gpu
-from agenteval.launch.plan import LaunchPlan, plan_launch, unsupported
+from agenteval.launch.plan import LaunchPlan, advice, plan_launch, unsupported
 
 __all__ = [
     "EngineFacts",
     "Gpu",
     "LaunchPlan",
+    "advice",
     "influential_environment",
     "inherited_environment",
     "plan_launch",

@@ -8,6 +8,8 @@ emptied when the probes at the start are over. What they show is `audit`'s busin
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -47,6 +49,7 @@ _CANARY_PROMPTS = (
     "and why.",
 )
 _RESET_TIMEOUT_S = 60.0
+_TOGETHER_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +149,7 @@ class BootProber:
         self._exchange(request, self._boot.gate, self._boot.connection)
 
     def _send_at_once(self, requests: Sequence[_Request]) -> None:
-        gate, connection = Gate(len(requests)), open_connection(len(requests))
+        gate, connection = Gate(len(requests)), _Together(len(requests))
         try:
             with ThreadPoolExecutor(len(requests)) as threads:
                 sent = [threads.submit(self._exchange, request, gate, connection) for request in requests]
@@ -219,6 +222,22 @@ class BootProber:
         except httpx.HTTPError:
             return False
         return answer.status_code == httpx.codes.OK
+
+
+class _Together(httpx.BaseTransport):
+    """Connections that hold each request back until as many are there, so that a fast server has them at once."""
+
+    def __init__(self, size: int) -> None:
+        self._inner, self._barrier = open_connection(size), threading.Barrier(size)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        # One that never comes, since the user has stopped the run, must not hold up the others.
+        with contextlib.suppress(threading.BrokenBarrierError):
+            self._barrier.wait(_TOGETHER_TIMEOUT_S)
+        return self._inner.handle_request(request)
+
+    def close(self) -> None:
+        self._inner.close()
 
 
 def _block_size(boot: BootSession) -> int:

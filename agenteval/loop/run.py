@@ -17,6 +17,7 @@ import agenteval
 from agenteval.agent import load_factory
 from agenteval.contract import Contract
 from agenteval.errors import AgentevalError, RunStoppedError, ServerDiedError, ServerError
+from agenteval.judge import judge_run
 from agenteval.lock import (
     ContractSection,
     EngineSection,
@@ -31,7 +32,6 @@ from agenteval.lock import (
 )
 from agenteval.loop.boots import Engine, ManagedEngine, OutsideEngine, open_boot
 from agenteval.loop.episode import Attempt, BootSession, EpisodeSetting, run_episode, server_died
-from agenteval.loop.judge import judge_run
 from agenteval.loop.observer import Observer
 from agenteval.loop.plan import plan_episodes
 from agenteval.loop.stop import StoppedError, StopSwitch
@@ -102,10 +102,10 @@ def execute_run(request: RunRequest, path: Path, observer: Observer, stop: StopS
         setting = EpisodeSetting(contract=request.contract, factory=factory, writer=writer, stop=stop)
         try:
             _lock_run(run.run_id, lock, path, observer)
-            _run_plans(plans, request, setting, observer)
+            _run_plans(run, plans, request, setting, observer)
             observer.judging()
             writer.flush()
-            verdict = judge_run(path, run.run_id, request.contract, writer)
+            verdict = judge_run(path, run.run_id, writer)
         except AgentevalError as error:
             status: RunStatus = "stopped" if isinstance(error, RunStoppedError) else "failed"
             writer.append(_end(run.run_id, status, None, str(error)))
@@ -117,7 +117,9 @@ def execute_run(request: RunRequest, path: Path, observer: Observer, stop: StopS
     return RunResult(run_id=run.run_id, verdict=verdict)
 
 
-def _run_plans(plans: Sequence[EpisodePlan], request: RunRequest, setting: EpisodeSetting, observer: Observer) -> None:
+def _run_plans(
+    run: Run, plans: Sequence[EpisodePlan], request: RunRequest, setting: EpisodeSetting, observer: Observer
+) -> None:
     """All episodes, on as many boots as it takes.
 
     A server that dies costs the episodes in flight; they are not attempted again, since their turns are stored.
@@ -128,16 +130,9 @@ def _run_plans(plans: Sequence[EpisodePlan], request: RunRequest, setting: Episo
     """
     variants = {(variant.task, variant.variant): variant for variant in request.variants}
     left: Sequence[EpisodePlan] = plans
-    run_id, finished = plans[0].run_id, 0
+    finished = 0
     for number in range(MAX_BOOTS):
-        boot = open_boot(
-            f"{run_id}/boot-{number}",
-            request.contract,
-            request.engine,
-            writer=setting.writer,
-            observer=observer,
-            stop=setting.stop,
-        )
+        boot = open_boot(run, number, request.engine, setting=setting, observer=observer)
         try:
             with boot as session:
                 for plans_of_pass in _passes(left):
@@ -150,7 +145,7 @@ def _run_plans(plans: Sequence[EpisodePlan], request: RunRequest, setting: Episo
             if not setting.stop.is_asked:
                 raise
         if setting.stop.is_asked and finished < len(plans):
-            raise RunStoppedError(run_id=run_id, finished=finished, planned=len(plans))
+            raise RunStoppedError(run_id=run.run_id, finished=finished, planned=len(plans))
         if not left:
             return
         observer.warned(f"the server died; {len(left)} episodes are left")

@@ -8,8 +8,8 @@ from typing import Any
 
 import agenteval
 from agenteval.digest import canonical_json
+from agenteval.judge import Findings
 from agenteval.log import printable
-from agenteval.loop import Findings
 from agenteval.records import Evidence, Verdict
 from agenteval.report.summary import RunSummary
 from agenteval.report.text import CANNOT_TELL, EXIT_CODES, MEANING, clause_lines, clauses_json
@@ -44,9 +44,7 @@ class Verification:
         lines = []
         if self.stored.verdict is not self.verdict:
             lines.append(f"verdict: the run stored {self.stored.verdict}, its facts come to {self.verdict}")
-        if len(self.stored.divergences) != len(self.findings.divergences) or set(self.stored.divergences) != set(
-            self.findings.divergences
-        ):
+        if set(self.stored.divergences) != set(self.findings.divergences):
             stored, found = len(self.stored.divergences), len(self.findings.divergences)
             lines.append(f"divergences: the run stored {stored}, its facts come to {found}, and they are not the same")
         before, now = (Counter(map(_row_text, rows)) for rows in (self.stored.evidence, self.findings.evidence))
@@ -94,7 +92,8 @@ def _agreement(verification: Verification) -> list[str]:
     if not differences:
         facts, parted = len(stored.evidence), len(stored.divergences)
         return [f"stored    the run found the same: {facts} facts, {parted} divergences, verdict {stored.verdict}"]
-    lines = [f"stored    {len(differences)} differences from what the run found"]
+    count = "1 difference" if len(differences) == 1 else f"{len(differences)} differences"
+    lines = [f"stored    {count} from what the run found"]
     if stored.run.agenteval_version != agenteval.__version__:
         lines.append(
             f"          it was judged by agenteval {stored.run.agenteval_version}, this is {agenteval.__version__}"

@@ -95,7 +95,7 @@ def diverged() -> RunSummary:
 
 def breached() -> RunSummary:
     facts, turns = made.kept_run(made.contract())
-    turns[4] = replace(turns[4], cached_tokens=16, requests_in_flight=3)
+    turns[-3] = replace(turns[-3], cached_tokens=16, requests_in_flight=3)
     return summary(facts, turns)
 
 

@@ -47,7 +47,7 @@ def test_invariant_is_refused_without_a_gpu_before_anything_starts(cli: CommandL
     assert done.code == 2
     assert "Contract 'invariant' cannot be kept here, so nothing was started:" in done.err
     assert "batch-invariant kernels need an NVIDIA GPU" in done.err
-    assert done.err.rstrip().endswith("strict, isolated and default need no GPU.")
+    assert done.err.rstrip().endswith("take one that works here with --contract: isolated, strict, default.")
     assert not list(cli.folder.iterdir())
 
 
@@ -168,9 +168,11 @@ def test_anothers_server_leaves_open_what_only_a_managed_one_can_keep(cli: Comma
     assert shown.out.splitlines()[-1].startswith("verdict   unproven")
 
 
-def test_a_breach_of_anothers_server_is_a_breach(cli: CommandLine) -> None:
-    done = outside(cli, FakeConfig(), "--json", "--quiet")
-    assert (done.code, done.verdicts["cache"]) == (1, "breached")
+def test_a_breach_of_anothers_server_shows_before_the_first_episode(cli: CommandLine) -> None:
+    done = outside(cli, FakeConfig(), "--quiet")
+    assert (done.code, done.out) == (2, "")
+    assert "cannot be kept here, so no episode was started:\n  cache: probe: the same prompt again" in done.err
+    assert done.err.rstrip().endswith("or take one that works here with --contract: invariant, isolated, default.")
 
 
 @pytest.mark.parametrize(

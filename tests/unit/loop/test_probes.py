@@ -57,7 +57,7 @@ def test_a_contract_is_probed_at_both_ends_of_a_boot(name: str, company: int) ->
 
 
 def test_only_the_crowd_is_in_company() -> None:
-    turns, _ = probed("invariant", FakeConfig(latency_s=0.2))
+    turns, _ = probed("invariant")
     in_flight = {name: turn.requests_in_flight for name, turn in turns.items()}
     crowd = {name: count for name, count in in_flight.items() if "crowd" in name}
     assert len(crowd) == 16

@@ -4,13 +4,15 @@ It reads the arguments and VLLM_* variables of the real program, and these of it
 FAKE_VLLM_START_DELAY_S (before it listens), FAKE_VLLM_CONFIG (JSON of further FakeConfig fields),
 FAKE_VLLM_EXIT_CODE with FAKE_VLLM_EXIT_TEXT (fails at the start), FAKE_VLLM_DIE_AFTER_REQUESTS,
 FAKE_VLLM_NEVER_HEALTHY (1: never listens; 503: listens and says 503), FAKE_VLLM_IGNORE_SIGTERM,
-FAKE_VLLM_FLASH_ATTENTION_VERSION, FAKE_VLLM_VERSION, FAKE_VLLM_DEVICE_TYPE.
+FAKE_VLLM_FLASH_ATTENTION_VERSION, FAKE_VLLM_VERSION, FAKE_VLLM_DEVICE_TYPE, FAKE_VLLM_SERVER (the class of the server,
+as `module:Class`).
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib
 import json
 import os
 import signal
@@ -43,6 +45,15 @@ class Program(FakeVllm):
         print("vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue.", file=sys.stderr)
         sys.stderr.flush()
         os._exit(1)
+
+
+def program_class(env: dict[str, str]) -> type[FakeVllm]:
+    """The program's server, with the ways of the class that the environment names."""
+    module, _, name = env.get("FAKE_VLLM_SERVER", "").partition(":")
+    if not name:
+        return Program
+    ways: type[FakeVllm] = getattr(importlib.import_module(module), name)
+    return type(name, (Program, ways), {})
 
 
 def say(text: str, *, source: str, level: str = "INFO", pid: int | None = None, process: str = "APIServer") -> None:
@@ -156,7 +167,7 @@ def main() -> None:
         say(f"Starting vLLM server on http://{config.host}:{config.port}", source="entry.py:140")
         for text in (f"Started server process [{os.getpid()}]", "Waiting for application startup."):
             print(f"INFO:     {text}", file=sys.stderr, flush=True)
-        with Program(config):
+        with program_class(env)(config):
             print("INFO:     Application startup complete.", file=sys.stderr, flush=True)
             while True:
                 time.sleep(60)

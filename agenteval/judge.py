@@ -1,4 +1,7 @@
-"""From a run's stored facts to its divergences, evidence and verdict, at its end or at any time after."""
+"""From a run's stored facts to its divergences, evidence and verdict, at its end or at any time after.
+
+Reads the store and judges with `compare` and `audit`; knows no server and no agent.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +54,10 @@ def judge_run(path: Path, run_id: str, writer: RunWriter) -> Verdict:
         StoreError: If the database cannot be read, or the findings not be stored.
     """
     findings = derive_findings(RunReader(path=path, run_id=run_id))
-    for record in (*findings.divergences, *findings.evidence):
-        writer.append(record)
+    for divergence in findings.divergences:
+        writer.append(divergence)
+    for row in findings.evidence:
+        writer.append(row)
     return findings.verdict
 
 
