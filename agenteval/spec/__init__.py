@@ -27,6 +27,7 @@ from agenteval.spec.faults import (
 )
 from agenteval.spec.files import LoadedSuite, load_suite, load_suite_files
 from agenteval.spec.functions import SuiteFunction, ToolError
+from agenteval.spec.json_schema import is_allowed
 from agenteval.spec.suite import AgentSettings, Message, Suite, SuiteFile, SuiteHead, Task, TaskVariant
 from agenteval.spec.tools import Case, Effect, ToolMock
 
@@ -62,6 +63,7 @@ __all__ = [
     "TurnsCheck",
     "UnchangedCheck",
     "WorldCheck",
+    "is_allowed",
     "load_suite",
     "load_suite_files",
 ]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import functools
-import json
 from typing import Any, Literal
 
-import jsonschema
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from agenteval.digest import canonical_json, digest_json
 from agenteval.loading import Frozen, Many
 from agenteval.spec.functions import FunctionName
+from agenteval.spec.json_schema import schema_problem
 from agenteval.spec.templates import CALL_NAMES, NAME_PATTERN, Seconds, check_condition, check_template
 
 
@@ -110,7 +109,7 @@ class ToolMock(Frozen):
     def _is_schema(cls, value: dict[str, Any]) -> dict[str, Any]:
         if value.get("type") != "object":
             raise ValueError("parameters must be a JSON Schema with `type: object`")
-        problem = _schema_problem(canonical_json(value))
+        problem = schema_problem(canonical_json(value))
         if problem is not None:
             raise ValueError(problem)
         return value
@@ -136,33 +135,3 @@ class ToolMock(Frozen):
     def functions(self) -> tuple[str, ...]:
         """The functions that its cases name."""
         return tuple(case.function for case in (*self.cases, self.default) if case.function is not None)
-
-
-@functools.lru_cache(maxsize=1024)
-def _schema_problem(text: str) -> str | None:
-    """Why a JSON text is no schema that a mock can use; None where it is one. Suites share many."""
-    schema = json.loads(text)
-    try:
-        jsonschema.Draft202012Validator.check_schema(schema)
-    except jsonschema.SchemaError as error:
-        return f"parameters are no JSON Schema: {error.message}"
-    if _has_reference(schema):
-        return "parameters may not use $ref; write the schema out where it is used"
-    if _has_keyword(schema, "patternProperties"):
-        return "parameters may not use patternProperties, whose patterns nothing bounds; name the properties"
-    return None
-
-
-def _has_keyword(schema: Any, keyword: str) -> bool:
-    """Whether a schema uses a keyword, at any depth; a property of that name counts, to be safe."""
-    if isinstance(schema, dict):
-        return keyword in schema or any(_has_keyword(part, keyword) for part in schema.values())
-    return isinstance(schema, list) and any(_has_keyword(part, keyword) for part in schema)
-
-
-def _has_reference(schema: Any) -> bool:
-    """Whether a schema refers to another, which could be on the network, absent or itself."""
-    if isinstance(schema, dict):
-        references = (schema.get("$ref"), schema.get("$dynamicRef"))
-        return any(isinstance(name, str) for name in references) or any(map(_has_reference, schema.values()))
-    return isinstance(schema, list) and any(map(_has_reference, schema))
