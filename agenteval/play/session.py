@@ -127,7 +127,7 @@ class PlaySession:
             lines.append("No model wrote here, so that checks of tokens count none.")
         for place, fault in enumerate(self._variant.faults):
             if place not in self._now.state.fired:
-                lines.append(f"{fault_label(place, fault)} of {fault.tool} did not fire")
+                lines.append(f"{fault_label(place, fault.kind)} of {fault.tool} did not fire")
         return "\n".join(lines)
 
     @property

@@ -65,7 +65,7 @@ def call_tool(kit: ToolKit, name: str, arguments: str, state: State) -> Outcome:
         jsonpatch.JsonPointerException,
     ) as error:
         failure = _failure(counted, f"{UNANSWERED} {name!r} could not answer")
-        return replace(failure, error=f"{failure.error}: {error}")
+        return replace(failure, error=f"{failure.error}: {error}", is_broken=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class _Call:
         if (faulty.result, faulty.state.clock) == (plain.result, plain.state.clock):
             return plain
         fired = {**self.state.fired, place: self.state.fired.get(place, 0) + 1}
-        return replace(faulty, fault=fault_label(place, fault), state=replace(faulty.state, fired=fired))
+        return replace(faulty, fault=fault_label(place, fault.kind), state=replace(faulty.state, fired=fired))
 
     def _scope(self, world: dict[str, Any]) -> Scope:
         return Scope({"args": self.args, "world": world, "clock": self.state.clock, "call": self.number})
@@ -239,9 +239,9 @@ def _broken(result: str) -> str:
     return result[:-1] if result[-1] in ']}"' else '{"result": ' + result
 
 
-def fault_label(place: int, fault: Fault) -> str:
-    """What a fired fault is recorded as."""
-    return f"{fault.kind}#{place}"
+def fault_label(place: int, kind: str) -> str:
+    """What a fired fault is recorded as: its kind, and its place among the task's."""
+    return f"{kind}#{place}"
 
 
 def _failure(state: State, reason: str) -> Outcome:

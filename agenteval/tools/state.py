@@ -77,6 +77,8 @@ class Outcome:
     state: State
     fault: str | None = None
     """The fault that fired, as `kind#place` among the task's; None where none did."""
+    is_broken: bool = False
+    """Whether the mock itself could not answer, which is the suite's fault and not the model's."""
 
 
 def instant_text(instant: datetime.datetime) -> str:

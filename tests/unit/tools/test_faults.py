@@ -295,4 +295,4 @@ def test_a_fault_whose_condition_cannot_be_evaluated_leaves_the_call_unanswered(
 
 def test_a_fault_is_labelled_by_its_kind_and_its_place_among_the_tasks() -> None:
     tools = kit(ADD, faults=[{"kind": "malformed", **AT_ONE}, {"kind": "stale", **AT_ONE}])
-    assert [fault_label(place, fault) for place, fault in enumerate(tools.faults)] == ["malformed#0", "stale#1"]
+    assert [fault_label(place, fault.kind) for place, fault in enumerate(tools.faults)] == ["malformed#0", "stale#1"]
