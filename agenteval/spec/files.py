@@ -9,7 +9,15 @@ from pathlib import Path
 import pydantic
 
 from agenteval.errors import FileProblemsError, InputError, Problem
-from agenteval.loading import Document, KeyPath, collecting_later, raise_if_any, read_yaml, validate
+from agenteval.loading import (
+    Document,
+    KeyPath,
+    collecting_later,
+    findings_text,
+    raise_if_any,
+    read_yaml,
+    validate,
+)
 from agenteval.spec.checks import CalledCheck, Check, FunctionCheck, NotCalledCheck, OrderCheck, TogetherCheck
 from agenteval.spec.functions import FunctionError, SuiteFunction, load_function
 from agenteval.spec.python_files import read_python
@@ -215,10 +223,7 @@ class _Assembly:
         except VariantError as problem:
             self._report(document, (*key, *problem.key), str(problem))
         except pydantic.ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            text = first["msg"].removeprefix("Value error, ")
-            what = f"{place}: {text}, not {first['input']!r}" if place else text
+            what = findings_text(error)
             self._report(document, key, f"a check or fault is wrong with a variant's values put in: {what}")
         return []
 

@@ -7,17 +7,15 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import pydantic
 
 from agenteval.errors import Problem
-from agenteval.loading import Document, Frozen, KeyPath
+from agenteval.loading import Document, FrozenT, KeyPath, findings_text
 from agenteval.spec.suite import Task
 from agenteval.spec.tools import ToolMock
 from agenteval.spec.yaml_files import SourceFile
-
-FrozenT = TypeVar("FrozenT", bound=Frozen)
 
 
 def read_python(path: Path) -> SourceFile:
@@ -55,11 +53,8 @@ def _failure(path: Path, error: BaseException) -> Problem:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
     if isinstance(error, pydantic.ValidationError):
-        found = "; ".join(
-            ": ".join(filter(None, [".".join(map(str, item["loc"])), item["msg"].removeprefix("Value error, ")]))
-            for item in error.errors(include_url=False)
-        )
-        return Problem(path=path, line=line, key="", message=f"a {error.title} is wrong: {found}")
+        what = f"a {error.title} is wrong: {findings_text(error)}"
+        return Problem(path=path, line=line, key="", message=what)
     return Problem(path=path, line=line, key="", message=f"it fails: {type(error).__name__}: {error}")
 
 

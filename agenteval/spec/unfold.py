@@ -6,18 +6,17 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from agenteval import expressions
 from agenteval.digest import canonical_json
 from agenteval.expressions import ExpressionError, Scope
-from agenteval.loading import Frozen
+from agenteval.loading import FrozenT
 from agenteval.spec.functions import SuiteFunction
 from agenteval.spec.suite import VARIANT_NAME_PATTERN, AgentSettings, Message, Task, TaskVariant
 from agenteval.spec.templates import RENDERED
 from agenteval.spec.tools import ToolMock
 
-FrozenT = TypeVar("FrozenT", bound=Frozen)
 DEFAULT_VARIANT = "base"
 """Name of the only variant of a task that declares none."""
 MAX_VARIANTS = 1_000

@@ -104,7 +104,7 @@ def test_variables_are_put_into_prompt_world_and_checks(tmp_path: Path) -> None:
             },
             "tasks[0]",
             "a check or fault is wrong with a variant's values put in: "
-            "contains.0: Input should be a valid string, not 5",
+            "contains[0]: must be a text (in quotes where it looks like something else), not 5",
             id="variable-of-the-wrong-type",
         ),
         pytest.param(
