@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
-import time
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import does_not_hang
 
 from agenteval.tools import MAX_STATE_CHARACTERS, Outcome
 
@@ -140,24 +140,22 @@ def test_a_value_keeps_its_type_and_is_no_part_of_the_world_it_came_from() -> No
     assert outcome.state.world == {"list": [1], "copy": [1, {"a": 2.5}]}
 
 
+@does_not_hang
 def test_a_world_that_doubles_with_every_call_is_stopped_soon() -> None:
     double = tool(
         "double", default={"returns": "more", "effects": [{"op": "add", "path": "/t", "value": "${world.t + world.t}"}]}
     )
-    began = time.process_time()
     outcomes = play(kit(double), start({"t": "x" * 1_000}), *["double"] * 30)
-    assert time.process_time() - began < 2
     assert [outcome.error for outcome in outcomes[:9]] == [None] * 9
     limit = f"the result or the world is longer than {MAX_STATE_CHARACTERS:,} characters"
     assert {outcome.error for outcome in outcomes[9:]} == {f"the mock of 'double' could not answer: {limit}"}
     assert len(outcomes[-1].state.world["t"]) == 512_000
 
 
+@does_not_hang
 def test_a_world_that_is_copied_into_itself_is_stopped_soon() -> None:
     nest = tool("nest", default={"effects": [{"op": "copy", "from": "/a", "path": f"/a/{n}"} for n in range(12)]})
-    began = time.process_time()
     outcomes = play(kit(nest), start({"a": {}}), *["nest"] * 2)
-    assert time.process_time() - began < 10
     assert outcomes[-1].error is not None
     assert len(json.dumps(outcomes[-1].state.world)) < 2 * MAX_STATE_CHARACTERS
 
