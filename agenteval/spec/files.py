@@ -19,6 +19,7 @@ from agenteval.loading import (
     validate,
 )
 from agenteval.spec.checks import CalledCheck, Check, FunctionCheck, NotCalledCheck, OrderCheck, TogetherCheck
+from agenteval.spec.file_patterns import FilePatternError, matching_files
 from agenteval.spec.functions import FunctionError, SuiteFunction, load_function
 from agenteval.spec.python_files import read_python
 from agenteval.spec.suite import Suite, SuiteHead, Task, TaskVariant
@@ -61,14 +62,12 @@ def load_suite_files(path: Path) -> LoadedSuite:
     """
     if not (path / SUITE_FILE).is_file():
         raise InputError(
-            f"{path} is no suite: it has no {SUITE_FILE}. Name a folder such as tasks/toolsuite that has one."
+            f"{path} is no suite: it has no {SUITE_FILE}. A suite is a folder with a {SUITE_FILE}, which says how the "
+            "agent is set up, and files of tools and tasks; `agenteval new suite FOLDER` writes one to start from."
         )
     document = read_yaml(path / SUITE_FILE)
     head = None if document.problems else validate(document, SuiteHead)
-    patterns = head.files if head is not None else ("*.yaml",)
-    sources = [_read(file) for file in _files(path, patterns)]
-    if head is not None and not sources:
-        document.problems.append(document.problem(("files",), f"{list(patterns)} match no file"))
+    sources = [_read(file) for file in _files(document, head)]
     assembly = _Assembly(path=path, document=document, head=head, sources=sources)
     variants = assembly.variants()
     raise_if_any([document, *(source.document for source in sources)])
@@ -86,9 +85,17 @@ def load_suite_files(path: Path) -> LoadedSuite:
     return LoadedSuite(suite=suite, tasks=assembly.tasks, tools=assembly.tool_places)
 
 
-def _files(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
-    found = {file for pattern in patterns for file in folder.glob(pattern) if file.is_file()}
-    return sorted(found - {folder / SUITE_FILE}, key=lambda file: file.relative_to(folder).as_posix())
+def _files(document: Document, head: SuiteHead | None) -> list[Path]:
+    """The files that a suite.yaml names; those beside it where it is wrong, so that their problems are told as well."""
+    patterns = head.files if head is not None else ("*.yaml",)
+    try:
+        found = [file for file in matching_files(document.path.parent, patterns) if file != document.path]
+    except FilePatternError as error:
+        document.problems.append(document.problem(("files",), str(error)))
+        return []
+    if head is not None and not found:
+        document.problems.append(document.problem(("files",), f"{list(patterns)} match no file"))
+    return found
 
 
 def _read(path: Path) -> SourceFile:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
@@ -13,6 +13,7 @@ from agenteval.digest import digest_json
 from agenteval.loading import Frozen, Many
 from agenteval.spec.checks import Check
 from agenteval.spec.faults import Fault
+from agenteval.spec.file_patterns import file_pattern_problem
 from agenteval.spec.functions import SuiteFunction
 from agenteval.spec.templates import NAME_PATTERN, VarJson, VarText
 from agenteval.spec.tools import ToolMock
@@ -116,7 +117,8 @@ class SuiteHead(Frozen):
     description: str
     agent: AgentSettings
     files: Many[str] = ("*.yaml",)
-    """Patterns of the files with tools and tasks, below the folder; read in order of path."""
+    """Patterns of the files with tools and tasks, below the folder, such as `*.yaml` or `**/*.yaml`; read in order of
+    path."""
     tools: Many[str] = ()
     """Names of the tools of tasks that name none of their own."""
     tags: Many[str] = ()
@@ -126,9 +128,9 @@ class SuiteHead(Frozen):
     @classmethod
     def _stay_below(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for pattern in value:
-            parts = PurePosixPath(pattern).parts
-            if not parts or parts[0] == "/" or ".." in parts or any("**" in part and part != "**" for part in parts):
-                raise ValueError(f"{pattern!r} is no pattern of files below the suite's folder, such as '*.yaml'")
+            problem = file_pattern_problem(pattern)
+            if problem is not None:
+                raise ValueError(problem)
         return value
 
 
