@@ -26,8 +26,9 @@ from agenteval.spec.faults import (
     TruncatedFault,
 )
 from agenteval.spec.files import LoadedSuite, load_suite, load_suite_files
-from agenteval.spec.functions import SuiteFunction, ToolError
+from agenteval.spec.functions import SuiteFunction
 from agenteval.spec.json_schema import is_allowed
+from agenteval.spec.pure import ToolError
 from agenteval.spec.suite import AgentSettings, Message, Suite, SuiteFile, SuiteHead, Task, TaskVariant
 from agenteval.spec.tools import Case, Effect, ToolMock
 

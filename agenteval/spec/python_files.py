@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pydantic
 
 from agenteval.errors import Problem
 from agenteval.loading import Document, FrozenT, KeyPath, findings_text
+from agenteval.spec.running import run_module
 from agenteval.spec.suite import Task
 from agenteval.spec.tools import ToolMock
 from agenteval.spec.yaml_files import SourceFile
@@ -33,20 +32,17 @@ def read_python(path: Path) -> SourceFile:
 
 
 def _run(document: Document) -> dict[str, Any]:
-    module = ModuleType(f"agenteval_suite_{document.path.stem}")
-    module.__file__ = str(document.path)
-    # Where dataclasses look for the module of a class that they make.
-    sys.modules[module.__name__] = module
+    """What the file's names stand for; none where it fails, which is a problem of the document."""
+    path = document.path
     try:
         # Not through an import, which would take a compiled file of the same second and size for this one.
-        code = compile(document.path.read_bytes(), str(document.path), "exec", dont_inherit=True)
-        exec(code, vars(module))  # noqa: S102 # the user's own program
+        code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+        with run_module(code, f"agenteval_suite_{path.stem}", {"__file__": str(path)}) as names:
+            return names
     # The file is the user's code, which can raise anything, or leave.
     except (Exception, SystemExit) as error:
-        document.problems.append(_failure(document.path, error))
-    finally:
-        del sys.modules[module.__name__]
-    return vars(module)
+        document.problems.append(_failure(path, error))
+        return {}
 
 
 def _failure(path: Path, error: BaseException) -> Problem:
