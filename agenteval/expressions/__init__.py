@@ -5,7 +5,7 @@ inputs alone; what macros do is put in order, counted and bounded.
 """
 
 from agenteval.expressions.functions import FUNCTIONS, MAX_SIZE, size_of
-from agenteval.expressions.macros import conjuncts
+from agenteval.expressions.macros import conjuncts, without_texts
 from agenteval.expressions.parsing import (
     MAX_EXPRESSION_LENGTH,
     Expression,
@@ -55,4 +55,5 @@ __all__ = [
     "split_template",
     "texts",
     "unknown_names",
+    "without_texts",
 ]

@@ -23,7 +23,7 @@ def in_order(source: str) -> str:
     """The expression with the function around what each macro walks over: the binding's own order is random."""
     if not _MACRO.search(source):
         return source
-    masked = _masked(source)
+    masked = without_texts(source)
     inserts: dict[int, str] = {}
     for macro in _MACRO.finditer(masked):
         start = _operand_start(masked, macro.start())
@@ -36,10 +36,10 @@ def in_order(source: str) -> str:
 
 def bound_names(source: str) -> frozenset[str]:
     """Names that the macros of an expression bind."""
-    return frozenset(_MACRO_VARIABLE.findall(_masked(source))) if _MACRO.search(source) else frozenset()
+    return frozenset(_MACRO_VARIABLE.findall(without_texts(source))) if _MACRO.search(source) else frozenset()
 
 
-def _masked(source: str) -> str:
+def without_texts(source: str) -> str:
     """The expression with its texts and comments blotted out, every character in its place."""
     return _OPAQUE.sub(lambda found: ("_" if found[0][0] != "/" else " ") * len(found[0]), source)
 
@@ -80,7 +80,7 @@ def _opening(masked: str, closing: int) -> int:
 
 def conjuncts(source: str) -> list[str]:
     """The conditions that a condition joins by `&&`, outermost only; itself where it joins none."""
-    masked = _masked(source)
+    masked = without_texts(source)
     depth, start, parts = 0, 0, []
     for place, character in enumerate(masked):
         depth += (character in "([{") - (character in ")]}")

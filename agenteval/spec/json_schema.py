@@ -34,7 +34,7 @@ def schema_problem(text: str) -> str | None:
         jsonschema.Draft202012Validator.check_schema(schema, format_checker=_NO_FORMATS)
     except jsonschema.SchemaError as error:
         return f"parameters are no JSON Schema: {error.message}"
-    return next(filter(None, map(_keyword_problem, _subschemas(schema))), None)
+    return next(filter(None, map(_keyword_problem, subschemas(schema))), None)
 
 
 def is_allowed(schema: Mapping[str, Any] | bool, value: Any) -> bool:
@@ -53,7 +53,7 @@ def validator_of(text: str) -> jsonschema.Draft202012Validator:
     return validator
 
 
-def _subschemas(schema: Any) -> Iterator[Any]:
+def subschemas(schema: Any) -> Iterator[Any]:
     """A schema and all that stand in it; what only looks like one, as in an enum, is none."""
     left = [schema]
     while left:
