@@ -86,6 +86,7 @@ class Toolbox:
                     arguments=arguments,
                     result=outcome.result,
                     error=outcome.error,
+                    is_broken=outcome.is_broken,
                     state_digest=before.digest(),
                     world_patch=tools.world_patch(before, outcome.state),
                     is_repeatable=is_repeatable,

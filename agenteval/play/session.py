@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from agenteval.grade import Played, grade_episode, has_passed
 from agenteval.play.lines import COMMANDS, FINISH, Answer, Call, Command, LineError, read_line
@@ -19,11 +18,10 @@ from agenteval.play.text import (
     state_text,
     world_changes,
 )
-from agenteval.records import Episode, EpisodePlan, EpisodeStatus, Grade, StopReason, ToolCall
+from agenteval.records import Grade, StopReason, ToolCall
 from agenteval.spec import TaskVariant
 from agenteval.spec.suite import FINISH_ARGUMENT
 from agenteval.tools import (
-    UNANSWERED,
     Outcome,
     State,
     ToolKit,
@@ -37,7 +35,8 @@ from agenteval.words import nearest
 
 _MOST_WORLD_LINES = 60
 """Of the world at the start; the command `world` shows all."""
-_NO_TIME = datetime.fromtimestamp(0, UTC)
+_NO_RUN = "play"
+"""What grades name in place of a run and an episode."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +202,7 @@ class PlaySession:
             arguments=step.arguments,
             result=outcome.result,
             error=outcome.error,
+            is_broken=outcome.is_broken,
             state_digest=before.digest(),
             world_patch=world_patch(before, outcome.state),
             is_repeatable=is_repeatable,
@@ -242,28 +242,17 @@ class PlaySession:
     def _grades(self) -> tuple[Grade, ...]:
         """The checks, as an episode that ended here would be judged."""
         now = self._now
-        episode = Episode(
-            plan=EpisodePlan(
-                run_id="play",
-                position=0,
-                task=self._variant.task,
-                variant=self._variant.variant,
-                sample=0,
-                repeat=0,
-                seed=0,
-                cache_salt=None,
-            ),
-            boot_id="play",
-            status=EpisodeStatus.FINISHED,
+        played = Played(
+            run_id=_NO_RUN,
+            episode_id=_NO_RUN,
             stop_reason=self._stop_reason(),
-            message=None,
             answer=now.answer,
             world=now.state.world,
             turns=now.turns,
-            started_at=_NO_TIME,
-            elapsed_s=0.0,
+            calls=now.calls,
+            output_tokens=0,
         )
-        return grade_episode(self._variant, Played(episode=episode, calls=now.calls, output_tokens=0))
+        return grade_episode(self._variant, played)
 
     def _stop_reason(self) -> StopReason:
         if self._is_answered:
@@ -315,8 +304,8 @@ class PlaySession:
 def _call_lines(made: ToolCall, before: State, outcome: Outcome) -> list[str]:
     """A call, what it gave and what it changed."""
     lines = labelled("call", cut(f"{made.tool} {made.arguments}"), indent=2)
-    if made.error is not None and made.error.startswith(UNANSWERED):
-        lines += labelled("broken", cut(made.error), indent=2)
+    if outcome.is_broken:
+        lines += labelled("broken", cut(outcome.error or ""), indent=2)
     else:
         lines += labelled("result" if made.error is None else "error", cut(made.result), indent=2)
     if made.fault is not None:
