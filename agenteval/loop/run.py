@@ -22,7 +22,7 @@ from agenteval.loop.judge import judge_run
 from agenteval.loop.observer import Observer
 from agenteval.loop.plan import plan_episodes
 from agenteval.loop.stop import StoppedError, StopSwitch
-from agenteval.records import EpisodePlan, EpisodeStatus, Model, Run, RunEnd, RunStatus, TaskRecord, Verdict
+from agenteval.records import OWN_AGENT, EpisodePlan, EpisodeStatus, Model, Run, RunEnd, RunStatus, TaskRecord, Verdict
 from agenteval.spec import Suite, TaskVariant
 from agenteval.store import RunWriter
 
@@ -239,7 +239,7 @@ def _new_run(request: RunRequest) -> Run:
         contract_fields=contract.fields(),
         model=outside if request.model is None else request.model.name,
         model_digest="unknown" if request.model is None else request.model.digest,
-        agent=request.agent or request.suite.agent.graph or "agenteval",
+        agent=request.agent or request.suite.agent.graph or OWN_AGENT,
         samples=request.samples,
         repeats=contract.repeats.count,
         planned_episodes=len(request.variants) * request.samples * contract.repeats.count,

@@ -4,6 +4,6 @@ Reads records and makes text; must not judge: verdicts come from `audit`, diverg
 """
 
 from agenteval.report.summary import RunSummary, summarize
-from agenteval.report.text import exit_code, summary_json, summary_text
+from agenteval.report.text import exit_code, passed_text, summary_json, summary_text
 
-__all__ = ["RunSummary", "exit_code", "summarize", "summary_json", "summary_text"]
+__all__ = ["RunSummary", "exit_code", "passed_text", "summarize", "summary_json", "summary_text"]
