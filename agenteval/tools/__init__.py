@@ -5,8 +5,9 @@ on every machine. So no text of a library reaches a result: the next version may
 know who calls (the default agent, a user's graph, a test).
 """
 
+from agenteval.tools.answer import MAX_STATE_CHARACTERS
 from agenteval.tools.arguments import parse_arguments, parse_json
-from agenteval.tools.call import MAX_STATE_CHARACTERS, UNANSWERED, call_tool, fault_label
+from agenteval.tools.call import UNANSWERED, call_tool, fault_label
 from agenteval.tools.state import Outcome, State, ToolKit, finish_mock, openai_schema, patch_between, world_patch
 
 __all__ = [
