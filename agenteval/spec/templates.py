@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema, WrapValidator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema, WrapValidator
 
 from agenteval import expressions
 
@@ -48,6 +48,11 @@ def _of_vars(value: Any, info: ValidationInfo) -> Any:
     return value if info.context is RENDERED else check_template(value, ("vars",))
 
 
+def _as_text(value: Any, info: ValidationInfo) -> Any:
+    """What an expression that is a whole text has put in is a text there too; null is none."""
+    return expressions.as_text(value) if info.context is RENDERED and value is not None else value
+
+
 def _or_template(value: Any, validate: Callable[[Any], Any], info: ValidationInfo) -> Any:
     """A text that starts as an expression is left for the variant; whatever else is validated now."""
     if isinstance(value, str) and value.startswith("${") and info.context is not RENDERED:
@@ -55,8 +60,8 @@ def _or_template(value: Any, validate: Callable[[Any], Any], info: ValidationInf
     return validate(value)
 
 
-VarText = Annotated[str, AfterValidator(_of_vars)]
-"""A text in which `${vars.x}` is put in."""
+VarText = Annotated[str, BeforeValidator(_as_text), AfterValidator(_of_vars)]
+"""A text in which `${vars.x}` is put in, as a text whatever its value is."""
 VarJson = Annotated[Any, AfterValidator(_of_vars)]
 """A JSON value in whose texts `${vars.x}` is put in."""
 Count = Annotated[

@@ -135,8 +135,10 @@ def _text(template: str, names: Scope) -> str:
 def _rendered(part: FrozenT, names: Scope) -> FrozenT:
     """A check or fault with the variables in its fields; what is evaluated later, a fault's message, is left."""
     fields = part.model_dump(mode="json", warnings=False)
-    later = {"message": fields.pop("message")} if "message" in fields else {}
+    settled = {"message": fields.pop("message")} if "message" in fields else {}
     if not expressions.has_template(fields):
         return part
-    rendered = {**expressions.render(fields, names), **later}
+    if "except" in fields:
+        settled["except"] = [expressions.render_pointer(pointer, names) for pointer in fields.pop("except")]
+    rendered = {**expressions.render(fields, names), **settled}
     return type(part).model_validate_json(canonical_json(rendered), context=RENDERED)
