@@ -12,6 +12,7 @@ from agenteval.loading.document import (
     raise_if_any,
 )
 from agenteval.loading.findings import findings_text, validate
+from agenteval.loading.json_values import not_json
 from agenteval.loading.models import Frozen, FrozenT, Many
 from agenteval.loading.yaml_values import (
     MAX_DEPTH,
@@ -35,6 +36,7 @@ __all__ = [
     "collecting_later",
     "findings_text",
     "key_text",
+    "not_json",
     "raise_if_any",
     "read_yaml",
     "validate",

@@ -10,7 +10,7 @@ from typing import Any
 import pydantic
 
 from agenteval.errors import Problem
-from agenteval.loading import Document, FrozenT, KeyPath, findings_text
+from agenteval.loading import MAX_DEPTH, Document, Frozen, FrozenT, KeyPath, findings_text, not_json
 from agenteval.spec.running import run_module
 from agenteval.spec.suite import Task
 from agenteval.spec.tools import ToolMock
@@ -63,7 +63,23 @@ def _models(
         return
     for place, item in enumerate(found):
         if isinstance(item, model):
-            yield (name, place), item
+            problems = list(_no_json(item))
+            for key, message in problems:
+                document.problems.append(document.problem((name, place, *key), message))
+            if not problems:
+                yield (name, place), item
         else:
             what = f"it is a {type(item).__name__}, not a {model.__name__}"
             document.problems.append(document.problem((name, place), what))
+
+
+def _no_json(value: Any) -> Iterator[tuple[KeyPath, str]]:
+    """(where, why) for every value in a model that a YAML file could not hold; only Python's own can be given such."""
+    if isinstance(value, Frozen):
+        for name, field in type(value).model_fields.items():
+            yield from (((field.alias or name, *key), why) for key, why in _no_json(getattr(value, name)))
+    elif isinstance(value, tuple):
+        for place, item in enumerate(value):
+            yield from (((place, *key), why) for key, why in _no_json(item))
+    else:
+        yield from not_json(value, max_depth=MAX_DEPTH)

@@ -205,7 +205,7 @@ class Suite:
         return digest_json(
             {
                 "agent": self.agent.model_dump(mode="json"),
-                "tools": [tool.model_dump(mode="json") for tool in self.tools],
+                "tools": [tool.digest for tool in self.tools],
                 "variants": [variant.fields() for variant in self.variants],
             }
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
@@ -129,7 +130,8 @@ class ToolMock(Frozen):
     @functools.cached_property
     def digest(self) -> str:
         """Hash of all that the tool is, its functions' code excepted."""
-        return digest_json(self.model_dump(mode="json"))
+        # The model reads the parameters in the order in which they are written.
+        return digest_json({**self.model_dump(mode="json"), "parameters": json.dumps(self.parameters)})
 
     @functools.cached_property
     def functions(self) -> tuple[str, ...]:

@@ -170,3 +170,23 @@ def test_it_is_the_same_in_every_process(tmp_path: Path) -> None:
         for seed in ("1", "2")
     }
     assert found == {f"{load_suite(tmp_path).digest()}\n".encode()}
+
+
+PROPERTIES: dict[str, Any] = {"a": {"type": "string", "description": "First."}, "b": {"type": "integer"}}
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        pytest.param({"type": "object", "properties": dict(reversed(PROPERTIES.items()))}, id="properties"),
+        pytest.param({"properties": PROPERTIES, "type": "object"}, id="keywords"),
+        pytest.param(
+            {"type": "object", "properties": {**PROPERTIES, "a": dict(reversed(PROPERTIES["a"].items()))}}, id="deep"
+        ),
+    ],
+)
+def test_the_order_in_which_the_model_reads_parameters_matters(tmp_path: Path, parameters: dict[str, Any]) -> None:
+    before = load(tmp_path, tool={"parameters": {"type": "object", "properties": PROPERTIES}})
+    after = load(tmp_path, tool={"parameters": parameters})
+    assert before.digest() != after.digest()
+    assert before.variants[0].fields() != after.variants[0].fields()
