@@ -18,19 +18,10 @@ from agenteval.cli.progress import RunProgress, StepLine
 from agenteval.contract import Contract, load_contract
 from agenteval.errors import InputError, ModelError
 from agenteval.launch import plan_launch
-from agenteval.loop import (
-    Engine,
-    ManagedEngine,
-    OutsideEngine,
-    RunRequest,
-    Selection,
-    StopSwitch,
-    execute_run,
-    select_variants,
-)
+from agenteval.loop import Engine, ManagedEngine, OutsideEngine, RunRequest, StopSwitch, execute_run
 from agenteval.records import Model
 from agenteval.server import OutsideServer, end_orphans, read_engine_facts
-from agenteval.spec import load_suite
+from agenteval.spec import Selection, load_suite, select_variants
 from agenteval.store import files_folder
 
 
