@@ -59,7 +59,7 @@ def open_for_reading(path: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[duc
         raise StoreUnreadableError(path=path, reason="there is no such file")
     connection = _connect(path, read_only=True, wait_s=wait_s)
     try:
-        _check_version(connection, path)
+        schema_number(connection, path)
         yield connection
     except duckdb.Error as error:
         # Damage is found only where the damaged part is read.
@@ -140,8 +140,13 @@ def _holder(message: str) -> str:
     return f"by process {found.group(1)}" if found else "by another process"
 
 
-def _check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
-    """The schema's number; 0 for an empty file."""
+def schema_number(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
+    """The number of a database's schema; 0 for an empty file.
+
+    Raises:
+        StoreUnreadableError: If it is no database of agenteval.
+        SchemaVersionError: If a newer agenteval wrote it.
+    """
     try:
         found: Any = connection.execute("SELECT max(number) FROM agenteval_schema").fetchone()
     except duckdb.CatalogException as error:
@@ -156,7 +161,7 @@ def _check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
 
 
 def _migrate(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    number = _check_version(connection, path)
+    number = schema_number(connection, path)
     if number == VERSION:
         return
     connection.begin()

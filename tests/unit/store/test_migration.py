@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from agenteval.errors import QueryError
 from agenteval.records import FaultCount, Grade, TaskRecord, ToolCall
 from agenteval.schema import MIGRATIONS, VERSION
 from agenteval.store import RunReader, RunWriter, files_folder, list_runs, recover, run_query
@@ -112,6 +113,19 @@ def test_a_database_of_an_older_version_is_read_as_it_is(old: Path) -> None:
     before = hashlib.sha256(old.read_bytes()).hexdigest()
     assert_is_whole(old)
     assert hashlib.sha256(old.read_bytes()).hexdigest() == before
+
+
+def test_a_query_for_what_an_older_version_lacks_is_told_when_it_will_be_there(old: Path) -> None:
+    """That it lacks something is said of no database of the newest version."""
+    query = "select is_broken from tool_calls"
+    with pytest.raises(QueryError, match=rf"has schema \d, .* up to schema {VERSION} .* next run that is stored there"):
+        run_query(old, query)
+    with open_for_writing(old):
+        pass
+    assert run_query(old, query).rows == [(None,), (None,)]
+    with pytest.raises(QueryError) as caught:
+        run_query(old, "select nothing from tool_calls")
+    assert "schema" not in str(caught.value)
 
 
 def test_a_new_run_goes_into_a_database_of_an_older_version(old: Path) -> None:
