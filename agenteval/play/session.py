@@ -20,17 +20,7 @@ from agenteval.play.text import (
 )
 from agenteval.records import Grade, StopReason, ToolCall
 from agenteval.spec import TaskVariant
-from agenteval.spec.suite import FINISH_ARGUMENT
-from agenteval.tools import (
-    Outcome,
-    State,
-    ToolKit,
-    call_tool,
-    fault_label,
-    finish_mock,
-    parse_arguments,
-    world_patch,
-)
+from agenteval.tools import CallRequest, State, ToolKit, fault_label, final_answer, finish_mock, record_call
 from agenteval.words import nearest
 
 _MOST_WORLD_LINES = 60
@@ -192,33 +182,18 @@ class PlaySession:
 
     def _call(self, step: Call, place: int) -> list[str]:
         before = self._now.state
-        outcome = call_tool(self._kit, step.tool, step.arguments, before)
-        is_repeatable = call_tool(self._kit, step.tool, step.arguments, before) == outcome
-        made = ToolCall(
-            call=place,
-            call_id=f"call_{self._now.turns:03d}_{place:02d}",
-            server_call_id="",
-            tool=step.tool,
-            arguments=step.arguments,
-            result=outcome.result,
-            error=outcome.error,
-            is_broken=outcome.is_broken,
-            state_digest=before.digest(),
-            world_patch=world_patch(before, outcome.state),
-            is_repeatable=is_repeatable,
-            fault=outcome.fault,
-        )
-        answer = self._now.answer
-        if step.tool == self._finish_tool and outcome.error is None:
-            answer = str(parse_arguments(step.arguments)[0][FINISH_ARGUMENT])
+        call_id = f"call_{self._now.turns:03d}_{place:02d}"
+        request = CallRequest(call=place, call_id=call_id, tool=step.tool, arguments=step.arguments)
+        made, state = record_call(self._kit, request, before)
+        answer = final_answer(made, self._finish_tool)
         self._now = replace(
             self._now,
-            state=outcome.state,
+            state=state,
             calls=(*self._now.calls, (self._now.turns, made)),
-            talk=(*self._now.talk, ("call", f"{step.tool} {step.arguments}"), ("result", outcome.result)),
-            answer=answer,
+            talk=(*self._now.talk, ("call", f"{step.tool} {step.arguments}"), ("result", made.result)),
+            answer=self._now.answer if answer is None else answer,
         )
-        return _call_lines(made, before, outcome)
+        return _call_lines(made, before, state)
 
     def _next_message(self) -> list[str]:
         """The user's reply to an answer; without one, the episode is over."""
@@ -301,18 +276,18 @@ class PlaySession:
         return []
 
 
-def _call_lines(made: ToolCall, before: State, outcome: Outcome) -> list[str]:
+def _call_lines(made: ToolCall, before: State, after: State) -> list[str]:
     """A call, what it gave and what it changed."""
     lines = labelled("call", cut(f"{made.tool} {made.arguments}"), indent=2)
-    if outcome.is_broken:
-        lines += labelled("broken", cut(outcome.error or ""), indent=2)
+    if made.is_broken:
+        lines += labelled("broken", cut(made.error or ""), indent=2)
     else:
         lines += labelled("result" if made.error is None else "error", cut(made.result), indent=2)
     if made.fault is not None:
         lines += labelled("fault", f"{made.fault} fired", indent=2)
-    if outcome.state.clock != before.clock:
-        lines += labelled("clock", outcome.state.clock, indent=2)
-    changes = world_changes(before, outcome.state)
+    if after.clock != before.clock:
+        lines += labelled("clock", after.clock, indent=2)
+    changes = world_changes(before, after)
     if changes:
         lines += labelled("world", "\n".join(changes), indent=2)
     if not made.is_repeatable:
