@@ -99,6 +99,7 @@ class _CallCheck(_Check):
     """Which calls of a tool are meant."""
 
     tool: str
+    """A tool of the task."""
     arguments: dict[str, VarJson] = Field(default_factory=dict)
     """Arguments that must be equal; others may have any value."""
     where: str | None = None
@@ -117,7 +118,9 @@ class CalledCheck(_CallCheck):
     outcome: Literal["success", "error", "any"] = "success"
     """Which calls count: those that gave a result, those that gave an error, or both."""
     at_least: CountFromZero = 1
+    """Fewest calls that pass."""
     at_most: CountFromZero | None = None
+    """Most calls that pass; any number where it is not given."""
 
     @model_validator(mode="after")
     def _can_fail(self) -> CalledCheck:
@@ -139,6 +142,7 @@ class OrderCheck(_Check):
 
     kind: Literal["order"]
     tools: Many[str] = Field(min_length=2)
+    """Tools of the task, in the order that passes."""
 
 
 class TogetherCheck(_Check):
@@ -146,6 +150,7 @@ class TogetherCheck(_Check):
 
     kind: Literal["together"]
     tools: Many[str] = Field(min_length=2)
+    """Tools of the task; one that stands twice is called twice."""
 
 
 class TurnsCheck(_Check):
@@ -153,6 +158,7 @@ class TurnsCheck(_Check):
 
     kind: Literal["turns"]
     at_most: Count
+    """Most turns that pass."""
 
 
 class TokensCheck(_Check):
@@ -160,6 +166,7 @@ class TokensCheck(_Check):
 
     kind: Literal["tokens"]
     at_most: Count
+    """Most output tokens that pass."""
 
 
 class FunctionCheck(_Check):
@@ -167,6 +174,7 @@ class FunctionCheck(_Check):
 
     kind: Literal["function"]
     function: FunctionName
+    """A function of a file of the suite, as `checks.py:settled`."""
 
 
 Check = Annotated[

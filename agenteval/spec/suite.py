@@ -51,6 +51,7 @@ class Message(Frozen):
     """One message that an episode starts with."""
 
     role: Literal["system", "user", "assistant"]
+    """Who says it; a system message stands first, and the last one is the user's."""
     content: VarText
     """`${vars.x}` stands for a variant's variable."""
 
@@ -87,6 +88,7 @@ class Task(Frozen):
     checks: Many[Check] = Field(min_length=1)
     """All must pass; `${vars.x}` in their texts."""
     tags: Many[str] = ()
+    """Words by which tasks are chosen; the suite's stand before them."""
     max_turns: Turns | None = None
     """Replaces the suite's own."""
     max_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -114,8 +116,11 @@ class SuiteHead(Frozen):
     """`suite.yaml`: what holds for all tasks of a folder."""
 
     name: str = Field(pattern=NAME_PATTERN)
+    """What reports call the suite."""
     description: str
+    """What it is for, in a sentence; the model does not see it."""
     agent: AgentSettings
+    """How the agent of every task is set up."""
     files: Many[str] = ("*.yaml",)
     """Patterns of the files with tools and tasks, below the folder, such as `*.yaml` or `**/*.yaml`; read in order of
     path."""
@@ -138,7 +143,9 @@ class SuiteFile(Frozen):
     """A file of tools and tasks."""
 
     tools: Many[ToolMock] = ()
+    """Tools that tasks of any file may name."""
     tasks: Many[Task] = ()
+    """In the order in which they run, after those of the files before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

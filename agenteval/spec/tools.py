@@ -21,6 +21,7 @@ class Effect(Frozen):
     model_config = ConfigDict(serialize_by_alias=True)
 
     op: Literal["add", "replace", "remove", "move", "copy", "test"]
+    """What is done: as in JSON Patch; `test` changes nothing, and fails where the value differs."""
     path: str
     """JSON Pointer into the world, such as `/orders/${args.id}/status`; `/-` at its end appends to a list."""
     value: Any = None

@@ -196,6 +196,13 @@ def test_unknown_keys_are_refused_everywhere(name: str) -> None:
     assert all(part["additionalProperties"] is False for part in objects(json_schema(name)))
 
 
+@pytest.mark.parametrize("name", ["suite", "file", "task", "tool"])
+def test_every_field_says_what_it_is_where_an_editor_hovers(name: str) -> None:
+    parts = [part for part in objects(json_schema(name)) if "properties" in part]
+    fields = [(key, field) for part in parts for key, field in part["properties"].items()]
+    assert [key for key, field in fields if "description" not in field] == []
+
+
 def test_docstrings_arrive_as_descriptions_on_one_line() -> None:
     schema = json_schema("task")
     assert schema["properties"]["faults"]["description"] == "What goes wrong at which calls."
