@@ -23,7 +23,7 @@ def play(arguments: argparse.Namespace) -> int:
     """Play one task variant; the exit status is what its checks come to."""
     clock = _instant(arguments.clock or load_contract("strict").contract.tools.clock)
     (variant,) = select_variants(load_suite(arguments.suite), Selection(tasks=(arguments.task,), limit=1))
-    session = PlaySession(variant, clock=clock)
+    session = PlaySession(variant, clock=clock, is_blind=arguments.blind)
     emit(session.opening())
     for line in _lines(session.completions):
         text = session.take(line)

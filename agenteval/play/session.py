@@ -48,14 +48,16 @@ class _Moment:
 class PlaySession:
     """Takes lines and gives texts; the episode is over when the last answer has been given."""
 
-    def __init__(self, variant: TaskVariant, *, clock: str) -> None:
+    def __init__(self, variant: TaskVariant, *, clock: str, is_blind: bool = False) -> None:
         """Open a task variant.
 
         Args:
             variant: What is played.
             clock: ISO 8601 instant at which the episode starts.
+            is_blind: Whether only what a model sees is shown before the end: no world, no faults and no checks.
         """
         self._variant = variant
+        self._is_blind = is_blind
         self._finish_tool = variant.settings.finish_tool
         finish = () if self._finish_tool is None else (finish_mock(self._finish_tool),)
         self._kit = ToolKit.of(variant, *finish)
@@ -65,8 +67,8 @@ class PlaySession:
         )
         self._earlier: list[_Moment] = []
         self._commands: dict[str, Callable[[str], list[str]]] = {
-            "world": self._world,
-            "checks": self._checks,
+            "world": self._hidden if is_blind else self._world,
+            "checks": self._hidden if is_blind else self._checks,
             "tools": self._tools,
             "messages": self._messages,
             "undo": self._undo,
@@ -83,12 +85,12 @@ class PlaySession:
             "several calls a turn" if settings.parallel_tool_calls else "one call a turn"
         )
         lines = [*labelled("task", self._variant.label), *labelled("limits", limits)]
-        if self._variant.vars:
+        if self._variant.vars and not self._is_blind:
             lines += labelled("vars", pretty(self._variant.vars))
         lines += [line for label, text in self._now.talk for line in labelled(label, text)]
         lines += ["", *self._tools("")]
-        shown = self._world("")
-        lines += ["", *shown[:_MOST_WORLD_LINES]]
+        shown = [] if self._is_blind else self._world("")
+        lines += ["", *shown[:_MOST_WORLD_LINES]] if shown else []
         if len(shown) > _MOST_WORLD_LINES:
             lines.append(f"… ({len(shown)} lines; all of them with: world)")
         return "\n".join([*lines, "", "Call a tool: NAME key=value …, or NAME {json}. The rest: help"])
@@ -193,7 +195,7 @@ class PlaySession:
             talk=(*self._now.talk, ("call", f"{step.tool} {step.arguments}"), ("result", made.result)),
             answer=self._now.answer if answer is None else answer,
         )
-        return _call_lines(made, before, state)
+        return _answer_lines(made) + ([] if self._is_blind else _change_lines(made, before, state))
 
     def _next_message(self) -> list[str]:
         """The user's reply to an answer; without one, the episode is over."""
@@ -208,6 +210,8 @@ class PlaySession:
     def _check_changes(self, before: Sequence[Grade]) -> list[str]:
         """Checks that come to something else than they did."""
         lines: list[str] = []
+        if self._is_blind:
+            return lines
         for old, new in zip(before, self._grades(), strict=True):
             if old.passed is not new.passed:
                 change = f"{check_label(new)}: {state_text(old.passed)} -> {state_text(new.passed)}"
@@ -243,6 +247,9 @@ class PlaySession:
     def _world(self, _rest: str) -> list[str]:
         return [*labelled("clock", self._now.state.clock), *labelled("world", pretty(self._now.state.world))]
 
+    def _hidden(self, _rest: str) -> list[str]:
+        raise LineError("a model does not see that; play without --blind to see it")
+
     def _tools(self, name: str) -> list[str]:
         if not name:
             shown = [f"{signature(mock)}\n  {first_sentence(mock.description)}" for mock in self._kit.mocks.values()]
@@ -276,13 +283,17 @@ class PlaySession:
         return []
 
 
-def _call_lines(made: ToolCall, before: State, after: State) -> list[str]:
-    """A call, what it gave and what it changed."""
+def _answer_lines(made: ToolCall) -> list[str]:
+    """A call and what it gave."""
     lines = labelled("call", cut(f"{made.tool} {made.arguments}"), indent=2)
     if made.is_broken:
-        lines += labelled("broken", cut(made.error or ""), indent=2)
-    else:
-        lines += labelled("result" if made.error is None else "error", cut(made.result), indent=2)
+        return lines + labelled("broken", cut(made.error or ""), indent=2)
+    return lines + labelled("result" if made.error is None else "error", cut(made.result), indent=2)
+
+
+def _change_lines(made: ToolCall, before: State, after: State) -> list[str]:
+    """What a call met and changed, which a model is not told."""
+    lines: list[str] = []
     if made.fault is not None:
         lines += labelled("fault", f"{made.fault} fired", indent=2)
     if after.clock != before.clock:

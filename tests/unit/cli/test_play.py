@@ -70,6 +70,15 @@ def test_what_cannot_be_graded_ends_with_2(played: Played, tmp_path: Path) -> No
     assert "not graded" in shown
 
 
+def test_a_blind_player_sees_what_a_model_sees_and_checks_at_the_end(played: Played) -> None:
+    code, shown = played("world\nchecks\n" + PERFECT, SUITE, "busy-bank", "--blind")
+    before, end = shown.split("passed, 3 of 3 checks")
+    assert code == 0
+    assert before.count("a model does not see that") == 2
+    assert not [line for line in before.splitlines() if line.split()[:1] in (["world"], ["check"], ["fault"], ["vars"])]
+    assert "called#" in end
+
+
 @pytest.mark.parametrize(
     ("name", "label"), [("read-balance/joint", "read-balance/joint"), ("read-balance", "read-balance/savings")]
 )
