@@ -36,6 +36,8 @@ class LoadedSuite:
     """A suite, and where its parts stand in their files."""
 
     suite: Suite
+    head: Document
+    """Its suite.yaml."""
     tasks: Mapping[str, tuple[Document, KeyPath, Task]]
     """Task to its file, its place there, and itself as written."""
     tools: Mapping[str, tuple[Document, KeyPath]]
@@ -82,7 +84,7 @@ def load_suite_files(path: Path) -> LoadedSuite:
         tools=tuple(assembly.tools.values()),
         variants=tuple(variants),
     )
-    return LoadedSuite(suite=suite, tasks=assembly.tasks, tools=assembly.tool_places)
+    return LoadedSuite(suite=suite, head=document, tasks=assembly.tasks, tools=assembly.tool_places)
 
 
 def _files(document: Document, head: SuiteHead | None) -> list[Path]:
