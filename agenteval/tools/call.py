@@ -80,6 +80,8 @@ class _Call:
         state = self.state if said.world is self.state.world else replace(self.state, world=said.world)
         state = state if said.latency_s == 0 else _later(self.state.clock, state, said.latency_s)
         plain = Outcome(result=said.result, error=said.error, state=state)
+        if not self.kit.faults:
+            return plain
         fault_scope = Scope({**self._seen().names(), "vars": self.kit.vars})
         faults = enumerate(self.kit.faults)
         place = next((place for place, fault in faults if self._meets(place, fault, fault_scope)), None)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Hashable, Iterable, Iterator, MutableSet, Set
+from collections.abc import Callable, Hashable, ItemsView, Iterable, Iterator, KeysView, MutableSet, Set
 from types import GenericAlias
 from typing import Any, ClassVar, Self
 
-_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.items()))
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "&": operator.and_,
     "|": operator.or_,
@@ -119,6 +118,6 @@ for _class, _name in ((OrderedFrozenset, "frozenset"), (OrderedSet, "set")):
 
 def operate(symbol: str, left: Any, right: Any) -> Any:
     """An operator that sets have; of a map's keys or items, whose result would be one of Python's own sets, too."""
-    if isinstance(left, _VIEWS) or isinstance(right, _VIEWS):
+    if isinstance(left, KeysView | ItemsView) or isinstance(right, KeysView | ItemsView):
         left, right = OrderedSet(left), OrderedSet(right)
     return _OPERATORS[symbol](left, right)

@@ -34,6 +34,13 @@ def value_of(folder: Path, expression: str, before: str = "") -> Any:
     return load_function(folder, "f.py:f").call({}, dict(WORLD), "2026-01-15T09:00:00Z")[0]
 
 
+MAPPING = """
+from collections.abc import Mapping
+class M(Mapping):
+    def __getitem__(self, key): return 1
+    def __iter__(self): return iter("hbc")
+    def __len__(self): return 3
+"""
 SETS = [
     pytest.param("list({'h', 'b', 'z', 'c'})", "", ["h", "b", "z", "c"], id="written-out"),
     pytest.param("[x for x in {*'hbz', 'c'}]", "", ["h", "b", "z", "c"], id="unpacked-into"),
@@ -68,6 +75,7 @@ SETS = [
     pytest.param("{frozenset('ab'): 1}[frozenset('ba')]", "", 1, id="as-key"),
     pytest.param("list(copy.copy(s))", "import copy\ns = {'h'}\nt = copy.copy(s)\nt.add('b')", ["h"], id="copied"),
     pytest.param("g(w)", "def g(w):\n match {'h'}:\n  case set(): return 'set'", "set", id="pattern"),
+    pytest.param("list(M().keys() | {'z', 'y'})", MAPPING, [*"hbczy"], id="keys-of-a-mapping-of-its-own"),
     pytest.param("w | {'z': 1} == {**w, 'z': 1}", "", True, id="or-of-maps"),
     pytest.param("(7 - 2, 6 & 3, 6 | 1, 6 ^ 2, -1)", "", (5, 2, 7, 4, -1), id="numbers"),
     pytest.param("g(9)", "def g(n):\n n -= 2\n n &= 5\n return n", 5, id="numbers-in-place"),
