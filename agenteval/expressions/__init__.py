@@ -25,7 +25,7 @@ from agenteval.expressions.templates import (
     split_template,
     texts,
 )
-from agenteval.expressions.values import PATTERN_TIMEOUT_S, is_same, pattern_matches, pattern_problem
+from agenteval.expressions.values import PATTERN_TIMEOUT_S, has_all, is_same, pattern_matches, pattern_problem
 
 __all__ = [
     "EVALUATION_TIMEOUT_S",
@@ -43,6 +43,7 @@ __all__ = [
     "conjuncts",
     "evaluate",
     "evaluate_condition",
+    "has_all",
     "has_template",
     "is_same",
     "pattern_matches",

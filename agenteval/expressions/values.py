@@ -27,6 +27,11 @@ def is_same(a: Any, b: Any) -> bool:
     return isinstance(a, bool) is isinstance(b, bool) and bool(a == b)
 
 
+def has_all(given: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether an object has these keys with these values, whatever else it has."""
+    return all(key in given and is_same(given[key], value) for key, value in wanted.items())
+
+
 def pattern_problem(pattern: str) -> str | None:
     """Why a text is no regular expression that can be used; None where it is one."""
     if math.prod(max(1, int(count[:9])) for count in _LEAST_COUNT.findall(pattern)) > MAX_REPEATS:

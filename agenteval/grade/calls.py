@@ -105,7 +105,7 @@ def _is_meant(turn: int, call: ToolCall, check: CalledCheck | NotCalledCheck, va
     given = _as_value(call.arguments or "{}")
     if not isinstance(given, dict):
         return not check.arguments and check.where is None
-    if not all(key in given and expressions.is_same(given[key], value) for key, value in check.arguments.items()):
+    if not expressions.has_all(given, check.arguments):
         return False
     if check.where is None:
         return True

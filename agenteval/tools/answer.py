@@ -84,7 +84,7 @@ def _select(mock: ToolMock, args: dict[str, Any], scope: Scope) -> Case:
 
 
 def _matches(case: Case, args: dict[str, Any]) -> bool:
-    return all(key in args and expressions.is_same(args[key], value) for key, value in case.match.items())
+    return expressions.has_all(args, case.match)
 
 
 def _error(reason: str, case: Case, seen: Seen) -> Answer:

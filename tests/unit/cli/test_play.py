@@ -76,7 +76,7 @@ def test_a_blind_player_sees_what_a_model_sees_and_checks_at_the_end(played: Pla
     assert code == 0
     assert before.count("a model does not see that") == 2
     assert not [line for line in before.splitlines() if line.split()[:1] in (["world"], ["check"], ["fault"], ["vars"])]
-    assert "called#" in end
+    assert "world#0" in end
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,20 @@ def test_is_same_compares_json_values(a: Any, b: Any, same: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "wanted", "has"),
+    [
+        pytest.param({"a": 5.0, "b": 1}, {"a": 5}, True, id="others-may-be-there"),
+        pytest.param({"a": 1}, {}, True, id="nothing-is-wanted"),
+        pytest.param({"a": 1}, {"a": True}, False, id="another-type"),
+        pytest.param({}, {"a": None}, False, id="absent-is-not-null"),
+        pytest.param({"a": {"b": 1, "c": 2}}, {"a": {"b": 1}}, False, id="values-are-compared-whole"),
+    ],
+)
+def test_has_all_asks_for_some_keys(given: dict[str, Any], wanted: dict[str, Any], has: bool) -> None:
+    assert expressions.has_all(given, wanted) is has
+
+
+@pytest.mark.parametrize(
     ("condition", "parts"),
     [
         ("a", ["a"]),
