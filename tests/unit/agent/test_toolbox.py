@@ -7,6 +7,7 @@ import json
 import random
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import run_records as made
@@ -19,9 +20,9 @@ from .conftest import Stage, StageBuilder
 LETTERS = "abcdefgh"
 
 
-def one_turn(stage: StageBuilder, letters: str = LETTERS) -> Stage:
+def one_turn(stage: StageBuilder, letters: str = LETTERS, **options: Any) -> Stage:
     """An episode whose model has just asked for as many pushes as there are letters."""
-    episode = stage([Reply(calls=[Call("push", {"item": letter}) for letter in letters])])
+    episode = stage([Reply(calls=[Call("push", {"item": letter}) for letter in letters])], **options)
     client = episode.context.openai()
     client.chat.completions.create(
         model="fake",
@@ -114,3 +115,14 @@ def test_an_agent_sees_the_parameters_in_the_order_in_which_they_are_written(sta
     variant = dataclasses.replace(made.VARIANT, tools=(tool.model_copy(update={"parameters": written}),))
     (schema,) = [s for s in stage([], variant=variant).toolbox.schemas() if s["function"]["name"] == tool.name]
     assert json.dumps(schema["function"]["parameters"]) == json.dumps(written)
+
+
+def test_a_mock_that_cannot_answer_is_recorded_as_broken_and_one_that_refuses_is_not(stage: StageBuilder) -> None:
+    """The first lacks a list to push to; the second refuses arguments of another type."""
+    episode = one_turn(stage, variant=dataclasses.replace(made.VARIANT, world={}))
+    for place, arguments in enumerate(('{"item": "a"}', '{"item": 1}')):
+        episode.toolbox.call("push", arguments, f"call_000_{place:02d}")
+    assert [(call.error is not None, call.is_broken) for _, call in episode.recorder.calls] == [
+        (True, True),
+        (True, False),
+    ]

@@ -13,8 +13,8 @@ import yaml
 from golden_files import check_golden
 
 from agenteval.cli import main
-from agenteval.cli.schema import DIALECT, json_schema
 from agenteval.contract import load_contract
+from agenteval.editor_schema import DIALECT, json_schema
 from agenteval.errors import FileProblemsError
 from agenteval.loading import read_yaml
 from agenteval.spec import SuiteFile, SuiteHead, Task, ToolMock
