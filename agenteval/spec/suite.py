@@ -15,14 +15,16 @@ from agenteval.spec.checks import Check
 from agenteval.spec.faults import Fault
 from agenteval.spec.file_patterns import file_pattern_problem
 from agenteval.spec.functions import SuiteFunction
-from agenteval.spec.templates import NAME_PATTERN, VarJson, VarText
+from agenteval.spec.templates import MAX_NAME_CHARACTERS, NAME_PATTERN, VarJson, VarText
 from agenteval.spec.tools import ToolMock
 
 FINISH_ARGUMENT = "answer"
 """The one argument of the finish tool."""
-VARIANT_NAME_PATTERN = r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$"
+VARIANT_NAME_PATTERN = rf"^[a-zA-Z0-9][a-zA-Z0-9_-]{{0,{MAX_NAME_CHARACTERS - 1}}}$"
 """Names of variants, and the values of a matrix that name one."""
-Turns = Annotated[int, Field(ge=1, le=200)]
+MAX_TURNS = 200
+"""Most turns that an episode may be given."""
+Turns = Annotated[int, Field(ge=1, le=MAX_TURNS)]
 
 
 class AgentSettings(Frozen):

@@ -9,7 +9,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, Wit
 
 from agenteval import expressions
 
-NAME_PATTERN = r"^[a-zA-Z][a-zA-Z0-9_-]{0,63}$"
+MAX_NAME_CHARACTERS = 64
+"""Longest name of a suite, task, tool or variant."""
+NAME_PATTERN = rf"^[a-zA-Z][a-zA-Z0-9_-]{{0,{MAX_NAME_CHARACTERS - 1}}}$"
 """Names that every chat template and the OpenAI schema accept."""
 CALL_NAMES = ("args", "world", "clock", "call")
 """What the expressions of a mock may read."""

@@ -15,7 +15,7 @@ from agenteval.expressions import ExpressionError, Scope
 from agenteval.loading import FrozenT
 from agenteval.spec.functions import SuiteFunction
 from agenteval.spec.suite import VARIANT_NAME_PATTERN, AgentSettings, Message, Task, TaskVariant
-from agenteval.spec.templates import RENDERED
+from agenteval.spec.templates import MAX_NAME_CHARACTERS, RENDERED
 from agenteval.spec.tools import ToolMock
 
 DEFAULT_VARIANT = "base"
@@ -108,9 +108,8 @@ def _axis(variable: str, values: list[Any] | dict[str, Any]) -> Iterator[tuple[s
 
 def _check_name(name: str, key: tuple[str | int, ...]) -> None:
     if not re.fullmatch(VARIANT_NAME_PATTERN, name):
-        raise VariantError(
-            key, f"{name!r} cannot name a variant: it takes up to 64 letters, digits, - and _; write name: value"
-        )
+        what = f"it takes up to {MAX_NAME_CHARACTERS} letters, digits, - and _; write name: value"
+        raise VariantError(key, f"{name!r} cannot name a variant: {what}")
 
 
 def _with_variables(task: Task, variant: str, variables: dict[str, Any], surroundings: Surroundings) -> TaskVariant:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from agenteval.spec import SuiteFunction, load_suite
 from agenteval.spec.functions import MAX_SOURCE_BYTES, FunctionError, load_function
 from agenteval.spec.pure import COMPUTING_MODULES
 
-from .conftest import TASK, TOOL, problems_of, write
+from .conftest import TASK, TOOL, printed_by, problems_of, write
 
 
 def loaded(folder: Path, body: str) -> SuiteFunction:
@@ -279,13 +277,4 @@ def test_the_result_of_a_function_is_the_same_in_every_process(tmp_path: Path) -
         "import json, pathlib, sys; from agenteval.spec.functions import load_function; "
         "print(json.dumps(load_function(pathlib.Path(sys.argv[1]), 'f.py:f').call({}, {}, '')))"
     )
-    done = {
-        subprocess.run(
-            [sys.executable, "-c", code, str(tmp_path)],
-            capture_output=True,
-            check=True,
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[3])},
-        ).stdout
-        for seed in ("0", "1")
-    }
-    assert [json.loads(text) for text in done] == [[[*"abcdefgh", 2], {}]]
+    assert [json.loads(text) for text in printed_by(code, tmp_path)] == [[[*"abcdefgh", 2], {}]]
