@@ -71,7 +71,7 @@ def _unpassed(summary: RunSummary) -> list[str]:
         if grade.passed is not True and grade.episode_id in variants:
             first.setdefault(grade.episode_id, grade)
     reasons = Counter(
-        f"{'failed' if grade.passed is False else 'not graded'}: {variants[episode_id]}: {_short_reason(grade.reason)}"
+        f"{_unpassed_word(grade)}: {variants[episode_id]}: {_short_reason(grade)}"
         for episode_id, grade in first.items()
     )
     lines = [_with_count(line, count) for line, count in reasons.items()]
@@ -79,8 +79,12 @@ def _unpassed(summary: RunSummary) -> list[str]:
     return lines[:_SHOWN_REASONS] + ([f"and {more} more; see the table grades"] if more > 0 else [])
 
 
-def _short_reason(reason: str) -> str:
-    text = printable(reason)
+def _unpassed_word(grade: Grade) -> str:
+    return "failed" if grade.passed is False else "not graded"
+
+
+def _short_reason(grade: Grade) -> str:
+    text = printable(grade.reason.removeprefix(f"{_unpassed_word(grade)}: "))
     return text if len(text) <= _REASON else text[: _REASON - 1] + "…"
 
 

@@ -31,7 +31,7 @@ class AnswerCheck(_Check):
     excludes: Many[VarText] = ()
     """Texts none of which may stand in the answer, upper and lower case alike."""
     pattern: VarText | None = None
-    """A regular expression that must match somewhere in the answer."""
+    """A regular expression that must match somewhere in the answer; a variable is put in as a part of it."""
     number: Number | None = None
     """A number that must stand in the answer, within `tolerance`."""
     tolerance: Number = 0.0
@@ -39,7 +39,8 @@ class AnswerCheck(_Check):
     unit: Many[VarText] = ()
     """Spellings of a unit, one of which must stand right after the number, or right before it."""
     one_of: Many[VarText] = ()
-    """The whole answer must be one of these texts; case and punctuation around it do not matter."""
+    """The whole answer must be one of these texts; case, quotes or emphasis around the answer and its final `.`, `!` or
+    `?` do not matter."""
 
     @field_validator("pattern")
     @classmethod
@@ -103,7 +104,8 @@ class _CallCheck(_Check):
     arguments: dict[str, VarJson] = Field(default_factory=dict)
     """Arguments that must be equal; others may have any value."""
     where: str | None = None
-    """A CEL condition over `args`, `result` (of JSON, its value), `turn` (from 0) and `vars`."""
+    """A CEL condition over `args`, `result` (of JSON, its value), `turn` (from 0) and `vars`; a call that failed and of
+    which it cannot be evaluated is not meant."""
 
     @field_validator("where")
     @classmethod

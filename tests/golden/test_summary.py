@@ -175,6 +175,13 @@ def test_summary_for_machines(name: str) -> None:
     check_golden(f"summary/{name}.json", text + "\n")
 
 
+def test_that_an_episode_is_not_graded_is_said_once() -> None:
+    of = kept()
+    grades = tuple(replace(grade, passed=None, reason="not graded: there is no key 'a'") for grade in of.grades)
+    lines = summary_text(replace(of, grades=grades)).splitlines()
+    assert "          not graded: task/base: there is no key 'a' (2 episodes)" in lines
+
+
 def test_an_agent_of_ones_own_is_named() -> None:
     run = replace(kept().run, agent="my.graphs:plan")
     assert summary_text(replace(kept(), run=run)).splitlines()[0].endswith(", model fake, agent my.graphs:plan")
