@@ -28,6 +28,7 @@ _MARKS = r"[\s*_`]*+"
 """What may stand between a number and its unit: blanks, and markdown's signs around either."""
 _LETTER = r"[\p{Lu}\p{Ll}\p{Lt}]"
 """Of an alphabet with two cases; other scripts write no blank between a word and a number."""
+_DIGIT = regex.compile(r"\d")
 _CURRENCY = r"(?:\p{Sc}|\L<currencies>)\s?"
 _CLOSING = r"[\p{L}\p{N}%°)\]\p{Sc}\-+\u2212\u2013]"
 """What makes a hyphen behind it no sign: the end of a word or number, or another sign."""
@@ -37,7 +38,7 @@ _TOKEN = rf"""
     # Dates and versions, of three parts or more, and times.
   | {_SIGN}?+\d++([-./])\d++(?:\1\d++)++(?:T[\d:.]++)?+
   | {_SIGN}?+(?<!\d)\d{{1,2}}:\d\d(?::\d\d(?:\.\d++)?+)?+(?!\d)
-  | (?P<number>
+  | (?:
       (?P<sign>{_SIGN}(?=(?:{_CURRENCY})?\.?\d)(?<!{_CLOSING}[*_`]*.))?+
       (?:{_CURRENCY}(?P<inner_sign>{_SIGN})?+(?=\.?\d)(?<!\d\s?{_CURRENCY}{_SIGN}?))?+
       (?P<digits>
@@ -70,6 +71,8 @@ def numbers_in(text: str, units: Sequence[str] = ()) -> Iterator[FoundNumber]:
         text: Of any length.
         units: Spellings that, like currency codes, make no name of a number that they stand right before.
     """
+    if not _DIGIT.search(text):
+        return
     for found in _token(tuple(units)).finditer(text):
         digits = found["digits"]
         if digits is not None:
