@@ -152,4 +152,5 @@ def _closing_brace(template: str, start: int) -> int:
         depth += (token[0] == "{") - (token[0] == "}")
         if depth < 0:
             return token.start()
-    raise ExpressionError(f"a ${{ is not closed by }} within {MAX_EXPRESSION_LENGTH:,} characters")
+    limit = f" within {MAX_EXPRESSION_LENGTH:,} characters" if len(template) - start > MAX_EXPRESSION_LENGTH else ""
+    raise ExpressionError(f"a ${{ is not closed by }}{limit}")

@@ -338,3 +338,8 @@ def test_many_expressions_in_one_text_are_cut_in_one_pass() -> None:
     """A text is neither copied nor searched to its end for each of them, which would take hours."""
     parts = expressions.split_template("$${ ' ${x} " * 50_000)
     assert len(parts) == 100_001
+
+
+def test_an_expression_that_never_ends_is_looked_for_within_its_longest_length() -> None:
+    with pytest.raises(ExpressionError, match=r"not closed by \} within 2,000 characters"):
+        expressions.split_template("${" + "x" * 2_001 + "}")
