@@ -9,6 +9,9 @@ from agenteval.lint.references import constant_value
 from agenteval.lint.tools import can_change_world, can_move_clock, may_read, unknown_arguments
 from agenteval.spec import Fault, LatencyFault, StaleFault, TaskVariant, TimeoutFault, ToolMock
 
+MAX_COMPARED = 100
+"""Of a task's faults, the first so many are compared with those behind them."""
+
 
 def fault_warnings(variants: Sequence[TaskVariant]) -> Iterator[Oddity]:
     """What is odd about a task's faults, in any of its variants."""
@@ -32,7 +35,7 @@ def _why_silent(place: int, fault: Fault, variant: TaskVariant) -> str | None:
     earliest, turns = min(numbers, default=fault.every or 1), variant.settings.max_turns
     if earliest > turns and not variant.settings.parallel_tool_calls:
         return f"the episode ends after {turns} turns, before call {earliest} of {fault.tool!r}"
-    for earlier_place, earlier in enumerate(variant.faults[:place]):
+    for earlier_place, earlier in enumerate(variant.faults[: min(place, MAX_COMPARED)]):
         if _covers(earlier, fault):
             return f"fault {earlier_place} meets the same calls before"
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -113,6 +113,8 @@ class _Assembly:
     head: SuiteHead | None
     sources: Sequence[SourceFile]
     tools: dict[str, ToolMock] = field(default_factory=dict)
+    tool_names: dict[str, object] = field(default_factory=dict)
+    """Every tool of the suite as a key, those included that have problems of their own."""
     tool_places: dict[str, tuple[Document, KeyPath]] = field(default_factory=dict)
     tasks: dict[str, tuple[Document, KeyPath, Task]] = field(default_factory=dict)
     functions: dict[str, SuiteFunction | FunctionError] = field(default_factory=dict)
@@ -122,12 +124,13 @@ class _Assembly:
         for source in self.sources:
             for key, tool in source.tools:
                 self._add_tool(source.document, key, tool)
+            self.tool_names.update(dict.fromkeys(source.tool_names))
         if self.head is not None:
-            self._check_references(self.document, ("tools",), self.head.tools, self._tool_names())
+            self._check_references(self.document, ("tools",), self.head.tools, self.tool_names)
         variants: list[TaskVariant] = []
         for source in self.sources:
             for key, name in source.other_references:
-                self._check_known_tool(source.document, key, name, self._tool_names())
+                self._check_known_tool(source.document, key, name, self.tool_names)
             for key, task in source.tasks:
                 if task.name in self.tasks:
                     self._report(source.document, (*key, "name"), f"there are two tasks named {task.name!r}")
@@ -163,10 +166,6 @@ class _Assembly:
         if isinstance(found, FunctionError):
             self._report(document, key, str(found))
 
-    def _tool_names(self) -> list[str]:
-        """Every tool of the suite, those included that have problems of their own."""
-        return list(dict.fromkeys([*self.tools, *(name for source in self.sources for name in source.tool_names)]))
-
     def _variants_of(self, document: Document, key: KeyPath, task: Task) -> list[TaskVariant]:
         inline = {tool.name: tool for tool in task.tools if isinstance(tool, ToolMock)}
         for place, tool in enumerate(task.tools):
@@ -180,13 +179,14 @@ class _Assembly:
         names = tuple(tool if isinstance(tool, str) else tool.name for tool in task.tools) or default
         if not names and self.head is not None:
             self._report(document, key, "the task has no tools, and the suite no default ones")
-        self._check_references(document, (*key, "tools"), names if task.tools else (), [*inline, *self._tool_names()])
+        known = {**inline, **self.tool_names} if inline else self.tool_names
+        self._check_references(document, (*key, "tools"), names if task.tools else (), known)
         self._check_parts(document, key, task, names)
         if self.head is None:
             return []
         # Also where a tool is missing or wrong: what is wrong with the variables is then told with it.
-        known = {**self.tools, **inline}
-        return self._unfold(document, key, task, tuple(known[name] for name in names if name in known))
+        tools = (inline.get(name) or self.tools.get(name) for name in names)
+        return self._unfold(document, key, task, tuple(tool for tool in tools if tool is not None))
 
     def _check_parts(self, document: Document, key: KeyPath, task: Task, names: tuple[str, ...]) -> None:
         """References of checks and faults."""
@@ -205,14 +205,16 @@ class _Assembly:
                 hint = nearest(name, names)
                 self._report(document, key, f"the {what} names the tool {name!r}, which this task does not have.{hint}")
 
-    def _check_references(self, document: Document, key: KeyPath, names: tuple[str, ...], known: Sequence[str]) -> None:
+    def _check_references(
+        self, document: Document, key: KeyPath, names: tuple[str, ...], known: Collection[str]
+    ) -> None:
         seen: set[str] = set()
         for place, name in enumerate(names):
             if self._check_known_tool(document, (*key, place), name, known) and name in seen:
                 self._report(document, (*key, place), f"the tool {name!r} stands twice")
             seen.add(name)
 
-    def _check_known_tool(self, document: Document, key: KeyPath, name: str, known: Sequence[str]) -> bool:
+    def _check_known_tool(self, document: Document, key: KeyPath, name: str, known: Collection[str]) -> bool:
         if name not in known:
             self._report(document, key, f"there is no tool {name!r} in this suite.{nearest(name, known)}")
         return name in known
