@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from patience import LONG_S
 
 from agenteval.cli import main
 
@@ -163,14 +164,14 @@ def test_a_person_at_a_terminal_gets_a_prompt_and_completion() -> None:
         assert call in read_until(ours, b"\n> ")
         os.write(ours, b"\x04")
         assert b"no answer was given" in read_until(ours, b"turns#")
-        assert process.wait(30) == 1
+        assert process.wait(LONG_S) == 1
     finally:
         process.kill()
         process.wait()
         os.close(ours)
 
 
-def read_until(descriptor: int, end: bytes, *, timeout_s: float = 30.0) -> bytes:
+def read_until(descriptor: int, end: bytes, *, timeout_s: float = LONG_S) -> bytes:
     """What a terminal shows, up to an end that must come."""
     shown, deadline = b"", time.monotonic() + timeout_s
     while end not in shown:

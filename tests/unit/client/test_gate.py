@@ -61,7 +61,7 @@ def test_waiting_for_a_place_is_measured() -> None:
     thread = threading.Thread(target=holder)
     thread.start()
     inside.wait(LONG_S)
-    threading.Timer(0.05, leave.set).start()
+    threading.Timer(0.5, leave.set).start()
     with gate.enter() as slot:
         assert slot.queued_s >= 0.04
         assert slot.peak == 1
