@@ -17,10 +17,7 @@ CURRENCY_CODES = (
     "USD EUR JPY GBP CNY AUD CAD CHF HKD SGD SEK KRW NOK NZD INR MXN TWD ZAR BRL DKK PLN THB ILS IDR CZK AED TRY HUF "
     "CLP SAR PHP MYR COP RUB RON PEN BHD ARS BGN"
 ).split()
-"""Codes that stand right before a number without making a name of it.
-
-Source: Bank for International Settlements, Triennial Central Bank Survey, April 2022, turnover by currency.
-"""
+"""ISO 4217 codes of widely traded currencies: right before a number, they make no name of it."""
 _ANY_CASE = regex.IGNORECASE | regex.FULLCASE
 _SIGN = r"[-+\u2212\u2013]"
 """A hyphen, a plus, a typographic minus or a dash."""
