@@ -233,9 +233,10 @@ class SchemaVersionError(StoreError):
 class QueryError(StoreError):
     """A query from the command line was refused or failed."""
 
-    def __init__(self, *, sql: str, reason: str) -> None:
+    def __init__(self, *, sql: str, reason: str, lacks: str | None = None) -> None:
         self.sql, self.reason = sql, reason
-        super().__init__(f'The query failed: {reason}\nSee the tables with: agenteval sql "show tables"')
+        more = "" if lacks is None else f"\n{lacks}"
+        super().__init__(f'The query failed: {reason}{more}\nSee the tables with: agenteval sql "show tables"')
 
 
 class RunStoppedError(AgentevalError):

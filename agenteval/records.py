@@ -51,6 +51,8 @@ class StopReason(StrEnum):
     STOPPED = "stopped"
 
 
+OWN_AGENT = "agenteval"
+"""Name of the agent that comes with agenteval, as runs record it."""
 RunStatus = Literal["running", "finished", "stopped", "failed"]
 TurnKind = Literal["episode", "probe"]
 
@@ -84,7 +86,7 @@ class Run:
     model_digest: str
     """Content hash; `unknown` where someone else runs the server."""
     agent: str
-    """`package.module:factory` of the graph; `agenteval` is the one that comes with it."""
+    """`package.module:factory` of the graph, or `OWN_AGENT`."""
     samples: int
     repeats: int
     planned_episodes: int
@@ -217,6 +219,8 @@ class ToolCall:
     """Text given back to the model."""
     error: str | None
     """Why the call was refused or failed; None where it succeeded."""
+    is_broken: bool | None
+    """Whether the mock itself could not answer, which is the suite's fault; None where that was not recorded yet."""
     state_digest: str
     """Hash of world, clock and call counts before the call."""
     world_patch: tuple[dict[str, Any], ...]

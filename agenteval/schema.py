@@ -147,8 +147,37 @@ FROM (
 ) d JOIN episodes e USING (run_id, task, variant);
 """
 
+RUN_SUMMARY = """
+SELECT r.run_id, r.suite, r.contract, r.model, r.agent, r.status, r.verdict, r.started_at, r.ended_at,
+    r.planned_episodes, count(e.episode_id) FILTER (e.status = 'finished') AS finished_episodes,
+    count(*) FILTER (e.passed) AS passed, count(e.passed) AS graded,
+    count(e.episode_id) FILTER (e.status = 'finished' AND e.passed IS NULL) AS not_graded,
+    count(*) FILTER (e.passed) / nullif(count(e.passed), 0)::DOUBLE AS pass_rate,
+    (SELECT count(*) FROM divergences d WHERE d.run_id = r.run_id) AS divergences
+FROM runs r LEFT JOIN episode_results e USING (run_id)
+GROUP BY ALL
+"""
+"""What the view `run_summary` selects; for readers of databases whose own view is an older one, too."""
+
+_BROKEN_MOCKS_AND_UNGRADED_EPISODES = f"""
+ALTER TABLE tool_calls ADD COLUMN is_broken BOOLEAN;
+
+CREATE OR REPLACE VIEW episode_results AS
+SELECT e.*, t.tags, g.passed, g.score, coalesce(g.checks_not_graded, 0) AS checks_not_graded
+FROM episodes e LEFT JOIN tasks t USING (run_id, task, variant) LEFT JOIN (
+    SELECT episode_id,
+        CASE WHEN count(*) = count(passed) THEN bool_and(passed) END AS passed,
+        CASE WHEN count(*) = count(passed) THEN sum(weight * passed::INTEGER) / sum(weight) END AS score,
+        count(*) - count(passed) AS checks_not_graded
+    FROM grades GROUP BY episode_id
+) g USING (episode_id);
+
+CREATE OR REPLACE VIEW run_summary AS {RUN_SUMMARY};
+"""
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(number=1, sql=_TABLES + _VIEWS),
     Migration(number=2, sql=_TASKS_AND_FAULTS),
+    Migration(number=3, sql=_BROKEN_MOCKS_AND_UNGRADED_EPISODES),
 )
 VERSION = MIGRATIONS[-1].number

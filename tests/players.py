@@ -61,6 +61,7 @@ def perform(variant: TaskVariant, script: Script) -> Performance:
                 arguments=text,
                 result=outcome.result,
                 error=outcome.error,
+                is_broken=outcome.is_broken,
                 state_digest=state.digest(),
                 world_patch=world_patch(state, outcome.state),
                 is_repeatable=call_tool(kit, tool, text, state) == outcome,
@@ -76,7 +77,7 @@ def perform(variant: TaskVariant, script: Script) -> Performance:
         answer=answers[-1] if is_answered else None,
         world=state.world,
     )
-    grades = grade_episode(variant, Played(episode=episode, calls=placed, output_tokens=0))
+    grades = grade_episode(variant, Played.of(episode, calls=placed, output_tokens=0))
     return Performance(
         turns=turns, answers=tuple(answers), placed_calls=tuple(placed), world=state.world, grades=grades
     )

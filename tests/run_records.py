@@ -226,6 +226,7 @@ def call(turn: int = 0, place: int = 0, **fields: Any) -> ToolCall:
         arguments='{"id":1}',
         result='{"found":1}',
         error=None,
+        is_broken=False,
         state_digest=f"state-{turn}-{place}",
         world_patch=(),
         is_repeatable=True,

@@ -18,6 +18,7 @@ from agenteval.compare import ORDER, Trajectory, compare, compare_stored, passed
 from agenteval.digest import canonical_json
 from agenteval.errors import StoreLockedError
 from agenteval.records import ClauseVerdict, Divergence, Episode, EpisodeStatus, Evidence, Level
+from agenteval.schema import RUN_SUMMARY
 from agenteval.store import RunReader, open_for_reading, run_query
 from agenteval.tui.alignment import Diff, align
 from agenteval.tui.text import Shown, visible, visible_lines
@@ -25,12 +26,12 @@ from agenteval.tui.text import Shown, visible, visible_lines
 T = TypeVar("T")
 
 _RETRY_S = 0.25
-_RUNS = """
-SELECT s.run_id, s.suite, s.contract, s.model, s.status, s.verdict, s.started_at, s.planned_episodes,
-    s.finished_episodes, s.pass_rate, s.divergences, r.repeats, r.message,
+_RUNS = f"""
+SELECT s.run_id, s.suite, s.contract, s.model, s.agent, s.status, s.verdict, s.started_at, s.planned_episodes,
+    s.finished_episodes, s.pass_rate, s.not_graded, s.divergences, r.repeats, r.message,
     (SELECT count(*) - count(DISTINCT (e.task, e.variant, e.sample))
      FROM episodes e WHERE e.run_id = s.run_id AND e.status = 'finished') AS pairs
-FROM run_summary s JOIN runs r USING (run_id)
+FROM ({RUN_SUMMARY}) s JOIN runs r USING (run_id)
 ORDER BY s.started_at DESC, s.run_id
 """
 _CLAUSES = "SELECT run_id, clause, verdict FROM clauses"
@@ -54,6 +55,7 @@ class RunRow:
     contract: Shown
     model: Shown
     """Its name; for a folder, the folder's own name."""
+    agent: Shown
     status: str
     verdict: str | None
     message: Shown | None
@@ -63,6 +65,8 @@ class RunRow:
     finished_episodes: int
     pass_rate: float | None
     """Share of the graded episodes, 0 to 1."""
+    not_graded: int
+    """Finished episodes of which it is not known whether they passed."""
     repeats: int
     pairs: int
     """Repeats that could be compared so far."""
@@ -194,6 +198,7 @@ class Library:
                     "suite": visible(row["suite"]),
                     "contract": visible(row["contract"]),
                     "model": visible(_short_model(row["model"])),
+                    "agent": visible(row["agent"]),
                     "message": None if row["message"] is None else visible(row["message"]),
                 }
             )

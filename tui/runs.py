@@ -15,7 +15,7 @@ from agenteval.tui.pairs import PairsScreen
 from agenteval.tui.reading import BACK, EVIDENCE, FILTER, TableScreen
 from agenteval.tui.signs import run_state, run_style
 from agenteval.tui.table import ColumnSpec, LazyTable
-from agenteval.tui.text import counted, moment, share, visible
+from agenteval.tui.text import count, counted, moment, share, visible
 
 
 def _episodes(run: RunRow) -> str:
@@ -23,7 +23,8 @@ def _episodes(run: RunRow) -> str:
 
 
 def _rate(run: RunRow) -> str:
-    return share(run.pass_rate)
+    """Share of the graded episodes that passed; the sign says that there are others."""
+    return f"{share(run.pass_rate)} ?" if run.not_graded else share(run.pass_rate)
 
 
 def _divergences(run: RunRow) -> str:
@@ -40,7 +41,16 @@ COLUMNS: Sequence[ColumnSpec[RunRow]] = (
     ColumnSpec(title="Model", text=lambda run: run.model, width=11, grows=3),
     ColumnSpec(title="Episodes", text=_episodes, width=8, align_right=True),
     ColumnSpec(title="Passed", text=_rate, width=6, align_right=True),
+    ColumnSpec(
+        title="Ungraded",
+        text=lambda run: count(run.not_graded),
+        width=8,
+        align_right=True,
+        from_width=110,
+        style=lambda run: "magenta" if run.not_graded else "",
+    ),
     ColumnSpec(title="Diverged", text=_divergences, width=8, align_right=True),
+    ColumnSpec(title="Agent", text=lambda run: run.agent, width=9, grows=1, from_width=140),
     ColumnSpec(title="Verdict", text=run_state, width=11, style=run_style),
     ColumnSpec(title="Run", text=lambda run: run.run_id, width=30, from_width=140),
 )
@@ -69,14 +79,18 @@ class RunsScreen(TableScreen[None, RunRow]):
     def words_of(self, value: RunRow) -> str:
         """Everything that the row says."""
         state = run_state(value)
-        return f"{value.run_id} {value.suite} {value.contract} {value.model} {state}"
+        return f"{value.run_id} {value.suite} {value.contract} {value.model} {value.agent} {state}"
 
     def status_of(self, shown: int) -> str:
-        """How many runs there are, or how to make the first."""
+        """How many runs there are, or how to make the first, and whether a share of them says less than it seems."""
         if not shown:
             return "no runs yet; make one: agenteval run SUITE --model MODEL --contract strict"
         live = sum(run.is_live for run in self.values)
-        return counted(shown, "run") + (f", {live} still going" if live else "")
+        ungraded = sum(run.not_graded for run in self.values)
+        still = f", {live} still going" if live else ""
+        return f"{counted(shown, 'run')}{still}" + (
+            f"; ? {counted(ungraded, 'episode')} not graded" if ungraded else ""
+        )
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         """Open the pairs of the run."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping
 from typing import Any
 
 from agenteval import tools
 from agenteval.client import EpisodeRecorder
-from agenteval.records import ToolCall
+from agenteval.digest import canonical_json
 from agenteval.spec import TaskVariant, ToolMock
-from agenteval.spec.suite import FINISH_ARGUMENT
 
 ORDER_WAIT_S = 60.0
 """A call waits this long for the calls before it in its turn; an agent that drops one must not hang."""
@@ -31,7 +31,6 @@ class Toolbox:
         # The finish tool comes first: small models call a tool that stands last in their prompt far less often.
         finish = () if finish_tool is None else (tools.finish_mock(finish_tool),)
         self._kit = tools.ToolKit.of(variant, *finish)
-        self.mocks: Mapping[str, ToolMock] = self._kit.mocks
         self._recorder = recorder
         self._state = tools.State.begin(world=variant.world, clock=clock)
         self._turn_over = threading.Condition()
@@ -43,8 +42,14 @@ class Toolbox:
 
     @property
     def world(self) -> dict[str, Any]:
-        """The world now."""
-        return self._state.world
+        """The world now: a copy, whose keys stand in one order."""
+        copied: dict[str, Any] = json.loads(canonical_json(self._state.world))
+        return copied
+
+    @property
+    def mocks(self) -> Mapping[str, ToolMock]:
+        """Copies of the tools, the finish tool first, then in the task's order."""
+        return {name: mock.model_copy(deep=True) for name, mock in self._kit.mocks.items()}
 
     @property
     def is_finished(self) -> bool:
@@ -70,30 +75,15 @@ class Toolbox:
         with self._turn_over:
             place = _place(call_id)
             self._turn_over.wait_for(lambda: self._recorder.calls_this_turn() >= place, timeout=ORDER_WAIT_S)
-            before = self._state
-            outcome = tools.call_tool(self._kit, name, arguments, before)
-            # A mock costs microseconds: asked twice, it shows by itself that it depends on nothing else.
-            is_repeatable = tools.call_tool(self._kit, name, arguments, before) == outcome
-            self._state = outcome.state
-            if name == self.finish_tool and outcome.error is None:
-                self.answer = str(tools.parse_arguments(arguments)[0][FINISH_ARGUMENT])
-            self._recorder.add_tool_call(
-                ToolCall(
-                    call=self._recorder.calls_this_turn(),
-                    call_id=call_id,
-                    server_call_id="",
-                    tool=name,
-                    arguments=arguments,
-                    result=outcome.result,
-                    error=outcome.error,
-                    state_digest=before.digest(),
-                    world_patch=tools.world_patch(before, outcome.state),
-                    is_repeatable=is_repeatable,
-                    fault=outcome.fault,
-                )
+            request = tools.CallRequest(
+                call=self._recorder.calls_this_turn(), call_id=call_id, tool=name, arguments=arguments
             )
+            made, self._state = tools.record_call(self._kit, request, self._state)
+            answer = tools.final_answer(made, self.finish_tool)
+            self.answer = self.answer if answer is None else answer
+            self._recorder.add_tool_call(made)
             self._turn_over.notify_all()
-            return outcome.result
+            return made.result
 
 
 def _place(call_id: str) -> int:

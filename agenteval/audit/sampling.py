@@ -16,7 +16,7 @@ _SHOWN_ANSWER = 40
 
 
 class SamplingAuditor:
-    """Rests on the stored fields of every request, on the engine's word that it fills in none of its own, and on probes.
+    """Rests on the fields of every request, on the engine's word that it fills in none of its own, and on probes.
 
     A field that was sent need not have been obeyed: each that does something has a probe whose answer it must change.
     """

@@ -8,7 +8,7 @@ from agenteval.audit.facts import KEPT, NOT_PROMISED, UNPROVEN, Finding, RunFact
 from agenteval.client import call_id
 from agenteval.digest import digest_json
 from agenteval.records import Evidence, Turn
-from agenteval.tools import UNANSWERED
+from agenteval.tools import fault_label
 
 
 class ToolsAuditor:
@@ -30,7 +30,7 @@ class ToolsAuditor:
         self._out_of_place: list[str] = []
         self._faults = {
             (task.task, task.variant): [
-                f"{fault['kind']}#{place}" for place, fault in enumerate(task.definition["faults"])
+                fault_label(place, fault["kind"]) for place, fault in enumerate(task.definition["faults"])
             ]
             for task in facts.tasks
         }
@@ -45,7 +45,7 @@ class ToolsAuditor:
                 self._fired.add((turn.episode_id, call.fault))
             if not call.is_repeatable:
                 self._unrepeatable.append(f"{where}: {call.tool}")
-            if call.error is not None and call.error.startswith(UNANSWERED):
+            if call.is_broken:
                 self._unanswered.append(f"{where}: {call.error}")
             task = self._tasks.get(turn.episode_id, ("", ""))
             key = digest_json([*task, call.state_digest, call.tool, call.arguments])

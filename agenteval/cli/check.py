@@ -16,6 +16,7 @@ from agenteval.contract import load_contract
 from agenteval.errors import FileProblemsError, InputError, Problem
 from agenteval.lint import inspect_suite
 from agenteval.log import printable
+from agenteval.spec.file_patterns import matching_files
 from agenteval.spec.files import SUITE_FILE
 
 _MANY, _CHUNK = 16, 4
@@ -42,10 +43,14 @@ def check(arguments: argparse.Namespace) -> int:
 
 
 def _targets(paths: list[Path]) -> Iterator[Path]:
-    """The suites and contracts that the paths name; a folder without a suite.yaml stands for the suites below it."""
+    """The suites and contracts that the paths name.
+
+    A folder without a suite.yaml stands for the suites below it, and a file beside one for its suite.
+    """
     for path in paths:
-        path = path.parent if path.name == SUITE_FILE else path
-        below = [] if (path / SUITE_FILE).is_file() or not path.is_dir() else sorted(path.rglob(SUITE_FILE))
+        path = path.parent if path.is_file() and (path.parent / SUITE_FILE).is_file() else path
+        is_looked_through = path.is_dir() and not (path / SUITE_FILE).is_file()
+        below = matching_files(path, [f"**/{SUITE_FILE}"]) if is_looked_through else []
         yield from (file.parent for file in below) if below else [path]
 
 

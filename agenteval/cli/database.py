@@ -14,7 +14,8 @@ from typing import Any
 from agenteval.cli.common import emit, table
 from agenteval.errors import InputError, UnknownNameError
 from agenteval.log import printable
-from agenteval.report import exit_code, summarize, summary_json, summary_text
+from agenteval.records import OWN_AGENT
+from agenteval.report import exit_code, passed_text, summarize, summary_json, summary_text
 from agenteval.store import QueryResult, RunReader, list_runs, run_query
 
 _CELL = 100
@@ -27,8 +28,10 @@ def show_runs(arguments: argparse.Namespace) -> int:
     if arguments.json:
         emit(json.dumps(rows, default=_json_value, indent=2))
         return 0
-    columns = ("run", "suite", "contract", "model", "episodes", "pass rate", "diverged", "verdict")
-    emit(table(columns, [_run_row(row) for row in rows]))
+    shows_agents = any(row["agent"] != OWN_AGENT for row in rows)
+    columns = ("run", "suite", "contract", "model", *(["agent"] if shows_agents else []))
+    columns = (*columns, "episodes", "passed", "diverged", "verdict")
+    emit(table(columns, [_run_row(row, shows_agents=shows_agents) for row in rows]))
     return 0
 
 
@@ -81,15 +84,15 @@ def query(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _run_row(row: dict[str, Any]) -> tuple[str, ...]:
-    rate = row["pass_rate"]
+def _run_row(row: dict[str, Any], *, shows_agents: bool) -> tuple[str, ...]:
     return (
         row["run_id"],
         row["suite"],
         row["contract"],
         row["model"],
+        *([printable(row["agent"])] if shows_agents else []),
         f"{row['finished_episodes']}/{row['planned_episodes']}",
-        "-" if rate is None else f"{rate:.0%}",
+        passed_text(passed=row["passed"], graded=row["graded"], not_graded=row["not_graded"]),
         str(row["divergences"]),
         row["verdict"] or row["status"],
     )

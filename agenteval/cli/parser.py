@@ -120,6 +120,7 @@ def _add_authoring(
     play.add_argument("suite", type=Path, metavar="SUITE", help="folder with suite.yaml, such as tasks/toolsuite")
     play.add_argument("task", metavar="TASK[/VARIANT]", help="whose tools (default variant: the first)")
     play.add_argument("--clock", metavar="ISO", help="the episode's instant (default: the contract strict's)")
+    play.add_argument("--blind", action="store_true", help="show only what a model sees, and the checks at the end")
     play.set_defaults(command="play:play")
     new = commands.add_parser("new", help="write a small suite to start from", parents=[common])
     things = new.add_subparsers(metavar="WHAT", required=True)

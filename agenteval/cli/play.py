@@ -11,10 +11,9 @@ from datetime import datetime
 
 from agenteval.cli.common import emit
 from agenteval.contract import load_contract
-from agenteval.errors import InputError, UnknownNameError
+from agenteval.errors import InputError
 from agenteval.play import PlaySession
-from agenteval.spec import Suite, TaskVariant, load_suite
-from agenteval.words import nearest
+from agenteval.spec import Selection, load_suite, select_variants
 
 _PROMPT = "> "
 _WORD_ENDS = " \t\n;"
@@ -23,7 +22,8 @@ _WORD_ENDS = " \t\n;"
 def play(arguments: argparse.Namespace) -> int:
     """Play one task variant; the exit status is what its checks come to."""
     clock = _instant(arguments.clock or load_contract("strict").contract.tools.clock)
-    session = PlaySession(_find_variant(load_suite(arguments.suite), arguments.task), clock=clock)
+    (variant,) = select_variants(load_suite(arguments.suite), Selection(tasks=(arguments.task,), limit=1))
+    session = PlaySession(variant, clock=clock, is_blind=arguments.blind)
     emit(session.opening())
     for line in _lines(session.completions):
         text = session.take(line)
@@ -33,26 +33,6 @@ def play(arguments: argparse.Namespace) -> int:
             break
     emit(session.closing())
     return session.exit_status
-
-
-def _find_variant(suite: Suite, name: str) -> TaskVariant:
-    """The variant that `task` or `task/variant` names; the first of a task where none is named.
-
-    Raises:
-        UnknownNameError: If there is none of that name.
-    """
-    task, _, wanted = name.partition("/")
-    variants = {variant.variant: variant for variant in suite.variants if variant.task == task}
-    if not variants:
-        known = sorted({variant.task for variant in suite.variants})
-        raise UnknownNameError(what="task", name=task, known=known, advice=nearest(task, known))
-    if not wanted:
-        return next(iter(variants.values()))
-    if wanted not in variants:
-        raise UnknownNameError(
-            what=f"variant of {task}", name=wanted, known=list(variants), advice=nearest(wanted, variants)
-        )
-    return variants[wanted]
 
 
 def _instant(text: str) -> str:

@@ -20,20 +20,10 @@ from agenteval.contract import Contract, load_contract
 from agenteval.errors import InputError, ModelError
 from agenteval.launch import plan_launch
 from agenteval.lock import Lock, check_same, read_lock
-from agenteval.loop import (
-    Engine,
-    ManagedEngine,
-    OutsideEngine,
-    RunRequest,
-    Selection,
-    StopSwitch,
-    execute_run,
-    lock_of,
-    select_variants,
-)
+from agenteval.loop import Engine, ManagedEngine, OutsideEngine, RunRequest, StopSwitch, execute_run, lock_of
 from agenteval.records import Model
 from agenteval.server import OutsideServer, end_orphans, read_engine_facts
-from agenteval.spec import load_suite
+from agenteval.spec import Selection, load_suite, select_variants
 from agenteval.store import files_folder
 
 

@@ -5,7 +5,7 @@ inputs alone; what macros do is put in order, counted and bounded.
 """
 
 from agenteval.expressions.functions import FUNCTIONS, MAX_SIZE, size_of
-from agenteval.expressions.macros import conjuncts
+from agenteval.expressions.macros import conjuncts, without_texts
 from agenteval.expressions.parsing import (
     MAX_EXPRESSION_LENGTH,
     Expression,
@@ -25,7 +25,7 @@ from agenteval.expressions.templates import (
     split_template,
     texts,
 )
-from agenteval.expressions.values import PATTERN_TIMEOUT_S, is_same, pattern_matches, pattern_problem
+from agenteval.expressions.values import PATTERN_TIMEOUT_S, has_all, is_same, pattern_matches, pattern_problem
 
 __all__ = [
     "EVALUATION_TIMEOUT_S",
@@ -43,6 +43,7 @@ __all__ = [
     "conjuncts",
     "evaluate",
     "evaluate_condition",
+    "has_all",
     "has_template",
     "is_same",
     "pattern_matches",
@@ -55,4 +56,5 @@ __all__ = [
     "split_template",
     "texts",
     "unknown_names",
+    "without_texts",
 ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import decimal
+import functools
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -39,11 +41,11 @@ def _join(parts: list[str], separator: str = "") -> str:
 
 
 def _split(text: str, separator: str) -> list[str]:
-    return list(text) if separator == "" else text.split(separator)
+    return list(_text(text)) if separator == "" else _text(text).split(separator)
 
 
 def _replace(text: str, old: str, new: str) -> str:
-    if text.count(old) * len(new) > MAX_SIZE:
+    if _text(text).count(old) * len(new) > MAX_SIZE:
         raise ValueError("the replaced text is too large")
     return text.replace(old, new)
 
@@ -65,7 +67,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "replace": _replace,
     "substring": lambda text, start, end=None: _text(text)[start:end],
     "sort": lambda values: sorted(values),
-    "sum": lambda values: sum(values),
+    # From left to right; Python's own sum compensates rounding since 3.12, and then gives other floats.
+    "sum": lambda values: functools.reduce(operator.add, values, 0),
     "min": lambda values: min(values),
     "max": lambda values: max(values),
     "round": _round,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import cel
 
 from agenteval.expressions.functions import FUNCTIONS, OWN_FUNCTIONS, TYPES
-from agenteval.expressions.macros import bound_names, in_order
+from agenteval.expressions.macros import bound_names, corrected
 from agenteval.words import nearest
 
 MAX_EXPRESSION_LENGTH = 2_000
@@ -59,8 +59,8 @@ def compile_expression(source: str) -> Expression:
     try:
         program = cel.compile(source)
         references = program.references()
-        ordered = in_order(source)
-        program = program if ordered == source else cel.compile(ordered)
+        text = corrected(source)
+        program = program if text == source else cel.compile(text)
     except ValueError as error:
         raise ExpressionError(f"not a CEL expression: {_parse_problem(error)}") from error
     functions = frozenset(name for name in references["functions"] if name[0].isalpha())

@@ -12,7 +12,7 @@ from typing import Any
 import cel
 
 from agenteval.expressions.functions import FUNCTIONS, MAX_SIZE, size_of
-from agenteval.expressions.macros import ORDERED
+from agenteval.expressions.macros import ADDEND, ORDERED, SIZE
 from agenteval.expressions.parsing import Expression, ExpressionError, compile_expression
 
 MAX_STEPS = 2_500
@@ -30,7 +30,9 @@ class Scope:
     def __init__(self, names: Mapping[str, Any]) -> None:
         self._names = names
         self._bound: set[str] = set()
-        self._context = cel.Context(functions={ORDERED: self._in_order})
+        self._context = cel.Context(
+            functions={ORDERED: self._in_order, ADDEND: self._addend, SIZE: self._size},
+        )
         self._steps, self._deadline = 0, 0.0
         self._problem: str | None = None
         self._scalars: dict[str, Any] = {}
@@ -86,6 +88,19 @@ class Scope:
             self._fail(f"its macros take more than {MAX_STEPS:,} steps")
         self._check_time()
         return sorted(value, key=lambda key: (type(key).__name__, key)) if isinstance(value, Mapping) else value
+
+    def _addend(self, value: Any) -> Any:
+        """What is added, as it is; a map is refused, as CEL does."""
+        self._check_time()
+        if isinstance(value, Mapping):
+            self._fail("a map cannot be added; list its keys with map(k, k)")
+        return value
+
+    def _size(self, value: Any) -> int:
+        self._check_time()
+        if not isinstance(value, str | bytes | list | Mapping):
+            self._fail("size counts texts, lists and maps")
+        return len(value)
 
     def _guarded(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*values: Any) -> Any:

@@ -6,39 +6,38 @@ A text that is one whole `${…}` keeps its value's type; inside other text the 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agenteval.digest import canonical_json
-from agenteval.expressions.parsing import ExpressionError, compile_expression, unknown_names
+from agenteval.expressions.functions import MAX_SIZE, size_of
+from agenteval.expressions.macros import TEXT
+from agenteval.expressions.parsing import MAX_EXPRESSION_LENGTH, ExpressionError, compile_expression, unknown_names
 from agenteval.expressions.scope import Scope, scope_of
+
+_START = re.compile(r"\$?\$\{")
+_BRACE_OR_TEXT = re.compile(rf"{TEXT}|[{{}}]", re.DOTALL)
 
 
 def render(template: Any, names: Mapping[str, Any] | Scope) -> Any:
     """A JSON value with every `${…}` in its texts (keys excepted) replaced by its value.
 
     Raises:
-        ExpressionError: If one of the expressions fails.
+        ExpressionError: If one of the expressions fails, or all values put in are too large together.
     """
-    scope = scope_of(names)
-    if isinstance(template, str):
-        return _render_text(template, scope)
-    if isinstance(template, Mapping):
-        return {key: render(value, scope) for key, value in template.items()}
-    if isinstance(template, list | tuple):
-        return [render(value, scope) for value in template]
-    return template
+    return _Rendering(scope_of(names)).value(template)
 
 
 def render_pointer(template: str, names: Mapping[str, Any] | Scope) -> str:
     """A JSON Pointer whose inserted values are escaped, so that a value can never reach another place.
 
     Raises:
-        ExpressionError: If one of the expressions fails.
+        ExpressionError: If one of the expressions fails, or all values put in are too large together.
     """
-    scope = scope_of(names)
+    rendering = _Rendering(scope_of(names))
     return "".join(
-        part if not is_expression else pointer_part(as_text(scope.evaluate(part)))
+        part if not is_expression else pointer_part(as_text(rendering.evaluated(part)))
         for part, is_expression in split_template(template)
     )
 
@@ -95,21 +94,19 @@ def split_template(template: str) -> tuple[tuple[str, bool], ...]:
         ExpressionError: If a `${` is not closed.
     """
     parts: list[tuple[str, bool]] = []
-    text, position = "", 0
-    while position < len(template):
-        if template.startswith("$${", position):
-            text, position = text + "${", position + 3
-        elif template.startswith("${", position):
-            end = _closing_brace(template, position + 2)
-            if text:
-                parts.append((text, False))
-            parts.append((template[position + 2 : end], True))
-            text, position = "", end + 1
-        else:
-            text, position = text + template[position], position + 1
-    if text:
-        parts.append((text, False))
-    return tuple(parts)
+    plain: list[str] = []
+    position = 0
+    while (found := _START.search(template, position)) is not None:
+        plain.append(template[position : found.start()])
+        position = found.end()
+        if found[0] == "$${":
+            plain.append("${")
+            continue
+        end = _closing_brace(template, position)
+        parts += [("".join(plain), False), (template[position:end], True)]
+        plain, position = [], end + 1
+    parts.append(("".join([*plain, template[position:]]), False))
+    return tuple((part, is_expression) for part, is_expression in parts if part or is_expression)
 
 
 def as_text(value: Any) -> str:
@@ -117,32 +114,43 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else canonical_json(value)
 
 
-def _render_text(template: str, scope: Scope) -> Any:
-    if "${" not in template:
+class _Rendering:
+    """One template with its values put in; their size together is bounded, since one value can stand many times."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope, self._left = scope, MAX_SIZE
+
+    def evaluated(self, source: str) -> Any:
+        value = self._scope.evaluate(source)
+        self._left -= size_of(value, self._left)
+        if self._left < 0:
+            raise ExpressionError(f"what is put in is larger than {MAX_SIZE:,} values and characters")
+        return value
+
+    def value(self, template: Any) -> Any:
+        if isinstance(template, str):
+            return self._text(template)
+        if isinstance(template, Mapping):
+            return {key: self.value(value) for key, value in template.items()}
+        if isinstance(template, list | tuple):
+            return [self.value(value) for value in template]
         return template
-    parts = split_template(template)
-    if len(parts) == 1 and parts[0][1]:
-        return scope.evaluate(parts[0][0])
-    return "".join(as_text(scope.evaluate(part)) if is_expression else part for part, is_expression in parts)
+
+    def _text(self, template: str) -> Any:
+        if "${" not in template:
+            return template
+        parts = split_template(template)
+        if len(parts) == 1 and parts[0][1]:
+            return self.evaluated(parts[0][0])
+        return "".join(as_text(self.evaluated(part)) if is_expression else part for part, is_expression in parts)
 
 
 def _closing_brace(template: str, start: int) -> int:
     """Index of the `}` that ends the expression at `start`, past nested braces and quoted texts."""
-    depth, quote, position = 0, "", start
-    while position < len(template):
-        character = template[position]
-        if quote:
-            if character == "\\":
-                position += 1
-            elif character == quote:
-                quote = ""
-        elif character in "'\"":
-            quote = character
-        elif character == "{":
-            depth += 1
-        elif character == "}":
-            if depth == 0:
-                return position
-            depth -= 1
-        position += 1
-    raise ExpressionError("a ${ is not closed by }")
+    depth = 0
+    for token in _BRACE_OR_TEXT.finditer(template, start, start + MAX_EXPRESSION_LENGTH + 1):
+        depth += (token[0] == "{") - (token[0] == "}")
+        if depth < 0:
+            return token.start()
+    limit = f" within {MAX_EXPRESSION_LENGTH:,} characters" if len(template) - start > MAX_EXPRESSION_LENGTH else ""
+    raise ExpressionError(f"a ${{ is not closed by }}{limit}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +11,9 @@ import regex
 
 from agenteval.expressions.parsing import ExpressionError
 
+MAX_REPEATS = 100_000
+"""Product of the least counts of a pattern's repeats, which the library writes out in memory before it matches."""
+_LEAST_COUNT = re.compile(r"\{0*([0-9]+)")
 PATTERN_TIMEOUT_S = 5.0
 """Far above what a pattern needs on an answer, so that no machine's speed decides."""
 
@@ -22,8 +27,15 @@ def is_same(a: Any, b: Any) -> bool:
     return isinstance(a, bool) is isinstance(b, bool) and bool(a == b)
 
 
+def has_all(given: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether an object has these keys with these values, whatever else it has."""
+    return all(key in given and is_same(given[key], value) for key, value in wanted.items())
+
+
 def pattern_problem(pattern: str) -> str | None:
-    """Why a text is no regular expression; None where it is one."""
+    """Why a text is no regular expression that can be used; None where it is one."""
+    if math.prod(max(1, int(count[:9])) for count in _LEAST_COUNT.findall(pattern)) > MAX_REPEATS:
+        return f"{pattern[:200]!r} repeats a part more than {MAX_REPEATS:,} times"
     try:
         regex.compile(pattern)
     except (regex.error, OverflowError, RecursionError) as error:

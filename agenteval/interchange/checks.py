@@ -23,10 +23,7 @@ class ExpectedCall:
 
     def covers(self, other: ExpectedCall) -> bool:
         """Whether every call that satisfies the other one satisfies this one too."""
-        return self.tool == other.tool and all(
-            name in other.arguments and expressions.is_same(other.arguments[name], value)
-            for name, value in self.arguments.items()
-        )
+        return self.tool == other.tool and expressions.has_all(other.arguments, self.arguments)
 
 
 def called_checks(calls: Sequence[ExpectedCall], *, is_counted: bool) -> list[dict[str, Any]]:

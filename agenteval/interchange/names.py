@@ -7,9 +7,8 @@ import unicodedata
 from collections.abc import Container
 
 from agenteval.digest import PREFIX, digest_json
+from agenteval.spec.templates import MAX_NAME_CHARACTERS
 
-MAX_NAME_CHARACTERS = 64
-"""Longest name that the task language accepts."""
 _DIGEST_CHARACTERS = 8
 
 

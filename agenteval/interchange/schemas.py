@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import jsonschema
+from agenteval.spec import is_allowed
 
 MAX_INFERRED_DEPTH = 5
 """Deeper inside observed values, any value is allowed."""
@@ -93,7 +93,7 @@ def widened(parameters: dict[str, Any], calls: Iterable[Mapping[str, Any]], lose
         if name not in properties:
             properties[name] = inferred(values)
             lose(f"parameters.{name}", "not documented, but an expected call gives it; its type is inferred from calls")
-        elif any(not _accepts(properties[name], value) for value in values):
+        elif not all(is_allowed(properties[name], value) for value in values):
             description = properties[name].get("description")
             properties[name] = {} if description is None else {"description": description}
             lose(
@@ -104,10 +104,6 @@ def widened(parameters: dict[str, Any], calls: Iterable[Mapping[str, Any]], lose
             required.remove(name)
             lose(f"parameters.{name}", "documented as required, but an expected call leaves it out; it is optional")
     return closed_object(properties, required=required)
-
-
-def _accepts(schema: Mapping[str, Any], value: Any) -> bool:
-    return jsonschema.Draft202012Validator(schema).is_valid(value)
 
 
 def converted(schema: Any, place: str, lose: Lose) -> dict[str, Any]:

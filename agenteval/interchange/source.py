@@ -17,7 +17,7 @@ from typing import Any
 import pydantic
 
 from agenteval.errors import Problem
-from agenteval.loading import MAX_INTEGER_CHARACTERS, Document, Frozen, KeyPath, key_text
+from agenteval.loading import MAX_INTEGER_CHARACTERS, Document, Frozen, KeyPath, key_text, not_json
 
 MAX_SOURCE_BYTES = 64_000_000
 """A larger file is refused unread; the largest of the published ones has a tenth of it."""
@@ -221,40 +221,5 @@ def _float(text: str) -> float:
 
 
 def unwritable(value: Any) -> Iterator[tuple[KeyPath, str]]:
-    """(where, why) for what no suite can hold: too deep, half a character, or a number without a JSON form."""
-    left: list[tuple[KeyPath, Any]] = [((), value)]
-    while left:
-        key, item = left.pop()
-        if len(key) > MAX_DEPTH:
-            yield key[:3], f"nested deeper than {MAX_DEPTH} levels"
-            return
-        if isinstance(item, dict):
-            for name, inner in item.items():
-                if not isinstance(name, str) or _has_half_character(name):
-                    yield key, f"the key {name!a} is no text that a file can store"
-                else:
-                    left.append(((*key, name), inner))
-        elif isinstance(item, list):
-            left += [((*key, number), inner) for number, inner in enumerate(item)]
-        elif (problem := _scalar_problem(item)) is not None:
-            yield key, problem
-
-
-def _scalar_problem(value: Any) -> str | None:
-    if isinstance(value, str) and _has_half_character(value):
-        return f"{value[:80]!a} holds half a character (a lone surrogate), which no file can store"
-    if isinstance(value, int) and abs(value) >= 10**MAX_INTEGER_CHARACTERS:
-        return f"a number has more than {MAX_INTEGER_CHARACTERS} digits; a suite cannot hold it"
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"{value} is no JSON number; a suite cannot hold it"
-    if value is not None and not isinstance(value, str | int | float):
-        return f"a value of the type {type(value).__name__} is none of JSON's; a suite cannot hold it"
-    return None
-
-
-def _has_half_character(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
+    """(where, why) for what no suite can hold, nested less deep than a suite may be, since a task stands around it."""
+    return not_json(value, max_depth=MAX_DEPTH)

@@ -43,8 +43,9 @@ def _text_node(dumper: _Dumper, text: str) -> yaml.ScalarNode:
 def _style(text: str) -> str | None:
     if _PLAIN.match(text) and text.lower() not in _WORDS:
         return None
-    # What a block cannot show, such as a space before a line's end, libyaml puts in quotes all the same.
-    return "|" if "\n" in text else '"'
+    # What a block cannot show, such as a space before a line's end, libyaml puts in quotes all the same; behind a block
+    # that keeps empty lines at its end it closes the document, in the middle of a file that is put together.
+    return "|" if "\n" in text and not text.endswith("\n\n") and text.strip("\n") else '"'
 
 
 _Dumper.add_representer(str, _text_node)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agenteval.errors import Problem
+from agenteval.lint.agent import agent_warnings
 from agenteval.lint.faults import fault_warnings
 from agenteval.lint.oddity import Oddity
 from agenteval.lint.tasks import task_warnings
-from agenteval.lint.tools import tool_warnings, world_warnings
+from agenteval.lint.tools import tool_warnings
+from agenteval.lint.worlds import KnownFields, world_warnings
 from agenteval.loading import Document, KeyPath, collecting_later
 from agenteval.spec import LoadedSuite, Suite, TaskVariant, ToolMock, load_suite_files
 
@@ -33,25 +35,46 @@ def inspect_suite(path: Path) -> Inspection:
         FileProblemsError: With every problem of every file; nothing is looked through then.
     """
     loaded = load_suite_files(path)
-    found = [*_of_tools(loaded), *_of_tasks(loaded)]
+    known = _known_fields(loaded.suite.variants)
+    found = [
+        *_problems(loaded.head, (), agent_warnings(loaded.suite.agent)),
+        *_of_tools(loaded, known),
+        *_of_tasks(loaded, known),
+    ]
     unique = dict.fromkeys(found)
     ordered = sorted(unique, key=lambda problem: (str(problem.path), problem.line or 0))
     return Inspection(suite=loaded.suite, warnings=tuple(ordered))
 
 
-def _of_tools(loaded: LoadedSuite) -> Iterator[Problem]:
-    users: dict[str, list[TaskVariant]] = {tool.name: [] for tool in loaded.suite.tools}
-    for variant in loaded.suite.variants:
-        for tool in variant.tools:
-            users.setdefault(tool.name, []).append(variant)
+def _known_fields(variants: Sequence[TaskVariant]) -> dict[int, KnownFields]:
+    """Identity of each tool that tasks use to what the worlds of all these tasks have."""
+    # Many tasks have the same tools, and each of the tools needs all tasks: they are looked at by groups.
+    groups: dict[tuple[int, ...], list[TaskVariant]] = {}
+    for variant in variants:
+        groups.setdefault(tuple(map(id, variant.tools)), []).append(variant)
+    parts: dict[int, list[KnownFields]] = {}
+    for tools, users in groups.items():
+        fields = KnownFields.of(users)
+        for tool in tools:
+            parts.setdefault(tool, []).append(fields)
+    return {tool: KnownFields.joined(found) for tool, found in parts.items()}
+
+
+def _of_tools(loaded: LoadedSuite, known: Mapping[int, KnownFields]) -> Iterator[Problem]:
     for tool in loaded.suite.tools:
         document, key = loaded.tools[tool.name]
-        if not users[tool.name]:
+        if id(tool) not in known:
             yield document.problem((*key, "name"), f"no task uses the tool {tool.name!r}")
-        yield from _problems(document, key, [*tool_warnings(tool), *world_warnings(tool, users[tool.name])])
+        yield from _problems(document, key, _of_tool(tool, known))
 
 
-def _of_tasks(loaded: LoadedSuite) -> Iterator[Problem]:
+def _of_tool(tool: ToolMock, known: Mapping[int, KnownFields]) -> Iterator[Oddity]:
+    yield from tool_warnings(tool)
+    if id(tool) in known:
+        yield from world_warnings(tool, known[id(tool)])
+
+
+def _of_tasks(loaded: LoadedSuite, known: Mapping[int, KnownFields]) -> Iterator[Problem]:
     variants: dict[str, list[TaskVariant]] = {}
     for variant in loaded.suite.variants:
         variants.setdefault(variant.task, []).append(variant)
@@ -59,11 +82,10 @@ def _of_tasks(loaded: LoadedSuite) -> Iterator[Problem]:
         yield from _problems(document, key, [*task_warnings(task, variants[name]), *fault_warnings(variants[name])])
         for place, tool in enumerate(task.tools):
             if isinstance(tool, ToolMock):
-                found = [*tool_warnings(tool), *world_warnings(tool, variants[name])]
-                yield from _problems(document, (*key, "tools", place), found)
+                yield from _problems(document, (*key, "tools", place), _of_tool(tool, known))
 
 
-def _problems(document: Document, key: KeyPath, oddities: list[Oddity]) -> Iterator[Problem]:
+def _problems(document: Document, key: KeyPath, oddities: Iterable[Oddity]) -> Iterator[Problem]:
     """Oddities below `key`, as problems of the file where they stand."""
     for place, message in oddities:
         yield document.problem((*key, *place), message)

@@ -31,7 +31,7 @@ TOLD = frozenset(
         "server.inherited.TRITON_CACHE_DIR",
     }
 )
-"""Fields that a lock tells and no comparison reads, since no number depends on them (DECISIONS 34)."""
+"""Fields that a lock tells and no comparison reads, since no number depends on them (DECISIONS 36)."""
 _UNKNOWN_WHERE_NULL = ("engine", "machine", "model.digest", "server")
 """Null where someone else runs the server; nothing follows for those that are equal to it."""
 _LONGEST_SHOWN = 500

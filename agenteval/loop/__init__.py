@@ -6,7 +6,7 @@ boot that it is given.
 
 from agenteval.loop.boots import Engine, ManagedEngine, OutsideEngine
 from agenteval.loop.observer import Observer
-from agenteval.loop.plan import Selection, plan_episodes, select_variants
+from agenteval.loop.plan import plan_episodes
 from agenteval.loop.run import RunRequest, RunResult, execute_run, lock_of
 from agenteval.loop.stop import StopSwitch
 
@@ -17,10 +17,8 @@ __all__ = [
     "OutsideEngine",
     "RunRequest",
     "RunResult",
-    "Selection",
     "StopSwitch",
     "execute_run",
     "lock_of",
     "plan_episodes",
-    "select_variants",
 ]

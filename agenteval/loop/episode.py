@@ -98,9 +98,8 @@ def run_episode(plan: EpisodePlan, variant: TaskVariant, setting: EpisodeSetting
     )
     grades: tuple[Grade, ...] = ()
     if episode.status is EpisodeStatus.FINISHED:
-        grades = grade_episode(
-            variant, Played(episode=episode, calls=recorder.calls, output_tokens=recorder.output_tokens)
-        )
+        played = Played.of(episode, calls=recorder.calls, output_tokens=recorder.output_tokens)
+        grades = grade_episode(variant, played)
     for grade in grades:
         setting.writer.append(grade)
     setting.writer.append(episode)()

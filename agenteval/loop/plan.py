@@ -2,52 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from agenteval.contract import Contract
 from agenteval.digest import derive_seed, digest_json
-from agenteval.errors import InputError, UnknownNameError
+from agenteval.errors import InputError
 from agenteval.records import EpisodePlan
-from agenteval.spec import Suite, TaskVariant
-from agenteval.words import nearest
+from agenteval.spec import TaskVariant
 
 MAX_EPISODES = 1_000_000
 """More in one run are taken for a slip of the hand."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Which of a suite's variants run; all that are given must hold."""
-
-    tasks: tuple[str, ...] = ()
-    """Only these tasks, or variants as `task/variant`."""
-    tags: tuple[str, ...] = ()
-    """Only tasks with one of these tags."""
-    limit: int | None = None
-    """Only so many variants, the first ones."""
-
-
-def select_variants(suite: Suite, selection: Selection) -> tuple[TaskVariant, ...]:
-    """The variants that run, in the suite's order.
-
-    Raises:
-        UnknownNameError: If a task or tag does not exist.
-        InputError: If nothing is left.
-    """
-    tasks = sorted({variant.task for variant in suite.variants})
-    labels = [variant.label for variant in suite.variants]
-    _check_names("task", selection.tasks, [*tasks, *labels] if any("/" in name for name in selection.tasks) else tasks)
-    _check_names("tag", selection.tags, sorted({tag for variant in suite.variants for tag in variant.tags}))
-    chosen = [
-        variant
-        for variant in suite.variants
-        if (not selection.tasks or variant.task in selection.tasks or variant.label in selection.tasks)
-        and (not selection.tags or set(variant.tags) & set(selection.tags))
-    ]
-    chosen = chosen[: selection.limit]
-    if not chosen:
-        raise InputError("No task is left to run. Loosen --task, --tag or --limit.")
-    return tuple(chosen)
 
 
 def plan_episodes(
@@ -88,9 +50,3 @@ def plan_episodes(
 def _salt(run_id: str, position: int) -> str:
     """No two episodes of any run share one; the prefix keeps clear of adapter names, which vLLM hashes alike."""
     return "agenteval-" + digest_json([run_id, position]).removeprefix("sha256:")[:32]
-
-
-def _check_names(what: str, names: tuple[str, ...], known: list[str]) -> None:
-    for name in names:
-        if name not in known:
-            raise UnknownNameError(what=what, name=name, known=known, advice=nearest(name, known).strip())

@@ -35,7 +35,7 @@ from agenteval.loop.episode import Attempt, BootSession, EpisodeSetting, run_epi
 from agenteval.loop.observer import Observer
 from agenteval.loop.plan import plan_episodes
 from agenteval.loop.stop import StoppedError, StopSwitch
-from agenteval.records import EpisodePlan, EpisodeStatus, Model, Run, RunEnd, RunStatus, TaskRecord, Verdict
+from agenteval.records import OWN_AGENT, EpisodePlan, EpisodeStatus, Model, Run, RunEnd, RunStatus, TaskRecord, Verdict
 from agenteval.spec import Suite, TaskVariant
 from agenteval.store import RunWriter, files_folder
 
@@ -66,7 +66,7 @@ class RunRequest:
     @property
     def agent_name(self) -> str:
         """The graph that runs; `agenteval` is the one that comes with it."""
-        return self.agent or self.suite.agent.graph or "agenteval"
+        return self.agent or self.suite.agent.graph or OWN_AGENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

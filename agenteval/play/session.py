@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from agenteval.grade import Played, grade_episode, has_passed
 from agenteval.play.lines import COMMANDS, FINISH, Answer, Call, Command, LineError, read_line
@@ -19,25 +18,15 @@ from agenteval.play.text import (
     state_text,
     world_changes,
 )
-from agenteval.records import Episode, EpisodePlan, EpisodeStatus, Grade, StopReason, ToolCall
+from agenteval.records import Grade, StopReason, ToolCall
 from agenteval.spec import TaskVariant
-from agenteval.spec.suite import FINISH_ARGUMENT
-from agenteval.tools import (
-    UNANSWERED,
-    Outcome,
-    State,
-    ToolKit,
-    call_tool,
-    fault_label,
-    finish_mock,
-    parse_arguments,
-    world_patch,
-)
+from agenteval.tools import CallRequest, State, ToolKit, fault_label, final_answer, finish_mock, record_call
 from agenteval.words import nearest
 
 _MOST_WORLD_LINES = 60
 """Of the world at the start; the command `world` shows all."""
-_NO_TIME = datetime.fromtimestamp(0, UTC)
+_NO_RUN = "play"
+"""What grades name in place of a run and an episode."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +48,16 @@ class _Moment:
 class PlaySession:
     """Takes lines and gives texts; the episode is over when the last answer has been given."""
 
-    def __init__(self, variant: TaskVariant, *, clock: str) -> None:
+    def __init__(self, variant: TaskVariant, *, clock: str, is_blind: bool = False) -> None:
         """Open a task variant.
 
         Args:
             variant: What is played.
             clock: ISO 8601 instant at which the episode starts.
+            is_blind: Whether only what a model sees is shown before the end: no world, no faults and no checks.
         """
         self._variant = variant
+        self._is_blind = is_blind
         self._finish_tool = variant.settings.finish_tool
         finish = () if self._finish_tool is None else (finish_mock(self._finish_tool),)
         self._kit = ToolKit.of(variant, *finish)
@@ -76,8 +67,8 @@ class PlaySession:
         )
         self._earlier: list[_Moment] = []
         self._commands: dict[str, Callable[[str], list[str]]] = {
-            "world": self._world,
-            "checks": self._checks,
+            "world": self._hidden if is_blind else self._world,
+            "checks": self._hidden if is_blind else self._checks,
             "tools": self._tools,
             "messages": self._messages,
             "undo": self._undo,
@@ -94,12 +85,12 @@ class PlaySession:
             "several calls a turn" if settings.parallel_tool_calls else "one call a turn"
         )
         lines = [*labelled("task", self._variant.label), *labelled("limits", limits)]
-        if self._variant.vars:
+        if self._variant.vars and not self._is_blind:
             lines += labelled("vars", pretty(self._variant.vars))
         lines += [line for label, text in self._now.talk for line in labelled(label, text)]
         lines += ["", *self._tools("")]
-        shown = self._world("")
-        lines += ["", *shown[:_MOST_WORLD_LINES]]
+        shown = [] if self._is_blind else self._world("")
+        lines += ["", *shown[:_MOST_WORLD_LINES]] if shown else []
         if len(shown) > _MOST_WORLD_LINES:
             lines.append(f"… ({len(shown)} lines; all of them with: world)")
         return "\n".join([*lines, "", "Call a tool: NAME key=value …, or NAME {json}. The rest: help"])
@@ -127,7 +118,7 @@ class PlaySession:
             lines.append("No model wrote here, so that checks of tokens count none.")
         for place, fault in enumerate(self._variant.faults):
             if place not in self._now.state.fired:
-                lines.append(f"{fault_label(place, fault)} of {fault.tool} did not fire")
+                lines.append(f"{fault_label(place, fault.kind)} of {fault.tool} did not fire")
         return "\n".join(lines)
 
     @property
@@ -193,32 +184,18 @@ class PlaySession:
 
     def _call(self, step: Call, place: int) -> list[str]:
         before = self._now.state
-        outcome = call_tool(self._kit, step.tool, step.arguments, before)
-        is_repeatable = call_tool(self._kit, step.tool, step.arguments, before) == outcome
-        made = ToolCall(
-            call=place,
-            call_id=f"call_{self._now.turns:03d}_{place:02d}",
-            server_call_id="",
-            tool=step.tool,
-            arguments=step.arguments,
-            result=outcome.result,
-            error=outcome.error,
-            state_digest=before.digest(),
-            world_patch=world_patch(before, outcome.state),
-            is_repeatable=is_repeatable,
-            fault=outcome.fault,
-        )
-        answer = self._now.answer
-        if step.tool == self._finish_tool and outcome.error is None:
-            answer = str(parse_arguments(step.arguments)[0][FINISH_ARGUMENT])
+        call_id = f"call_{self._now.turns:03d}_{place:02d}"
+        request = CallRequest(call=place, call_id=call_id, tool=step.tool, arguments=step.arguments)
+        made, state = record_call(self._kit, request, before)
+        answer = final_answer(made, self._finish_tool)
         self._now = replace(
             self._now,
-            state=outcome.state,
+            state=state,
             calls=(*self._now.calls, (self._now.turns, made)),
-            talk=(*self._now.talk, ("call", f"{step.tool} {step.arguments}"), ("result", outcome.result)),
-            answer=answer,
+            talk=(*self._now.talk, ("call", f"{step.tool} {step.arguments}"), ("result", made.result)),
+            answer=self._now.answer if answer is None else answer,
         )
-        return _call_lines(made, before, outcome)
+        return _answer_lines(made) + ([] if self._is_blind else _change_lines(made, before, state))
 
     def _next_message(self) -> list[str]:
         """The user's reply to an answer; without one, the episode is over."""
@@ -233,6 +210,8 @@ class PlaySession:
     def _check_changes(self, before: Sequence[Grade]) -> list[str]:
         """Checks that come to something else than they did."""
         lines: list[str] = []
+        if self._is_blind:
+            return lines
         for old, new in zip(before, self._grades(), strict=True):
             if old.passed is not new.passed:
                 change = f"{check_label(new)}: {state_text(old.passed)} -> {state_text(new.passed)}"
@@ -242,28 +221,17 @@ class PlaySession:
     def _grades(self) -> tuple[Grade, ...]:
         """The checks, as an episode that ended here would be judged."""
         now = self._now
-        episode = Episode(
-            plan=EpisodePlan(
-                run_id="play",
-                position=0,
-                task=self._variant.task,
-                variant=self._variant.variant,
-                sample=0,
-                repeat=0,
-                seed=0,
-                cache_salt=None,
-            ),
-            boot_id="play",
-            status=EpisodeStatus.FINISHED,
+        played = Played(
+            run_id=_NO_RUN,
+            episode_id=_NO_RUN,
             stop_reason=self._stop_reason(),
-            message=None,
             answer=now.answer,
             world=now.state.world,
             turns=now.turns,
-            started_at=_NO_TIME,
-            elapsed_s=0.0,
+            calls=now.calls,
+            output_tokens=0,
         )
-        return grade_episode(self._variant, Played(episode=episode, calls=now.calls, output_tokens=0))
+        return grade_episode(self._variant, played)
 
     def _stop_reason(self) -> StopReason:
         if self._is_answered:
@@ -278,6 +246,9 @@ class PlaySession:
 
     def _world(self, _rest: str) -> list[str]:
         return [*labelled("clock", self._now.state.clock), *labelled("world", pretty(self._now.state.world))]
+
+    def _hidden(self, _rest: str) -> list[str]:
+        raise LineError("a model does not see that; play without --blind to see it")
 
     def _tools(self, name: str) -> list[str]:
         if not name:
@@ -312,18 +283,22 @@ class PlaySession:
         return []
 
 
-def _call_lines(made: ToolCall, before: State, outcome: Outcome) -> list[str]:
-    """A call, what it gave and what it changed."""
+def _answer_lines(made: ToolCall) -> list[str]:
+    """A call and what it gave."""
     lines = labelled("call", cut(f"{made.tool} {made.arguments}"), indent=2)
-    if made.error is not None and made.error.startswith(UNANSWERED):
-        lines += labelled("broken", cut(made.error), indent=2)
-    else:
-        lines += labelled("result" if made.error is None else "error", cut(made.result), indent=2)
+    if made.is_broken:
+        return lines + labelled("broken", cut(made.error or ""), indent=2)
+    return lines + labelled("result" if made.error is None else "error", cut(made.result), indent=2)
+
+
+def _change_lines(made: ToolCall, before: State, after: State) -> list[str]:
+    """What a call met and changed, which a model is not told."""
+    lines: list[str] = []
     if made.fault is not None:
         lines += labelled("fault", f"{made.fault} fired", indent=2)
-    if outcome.state.clock != before.clock:
-        lines += labelled("clock", outcome.state.clock, indent=2)
-    changes = world_changes(before, outcome.state)
+    if after.clock != before.clock:
+        lines += labelled("clock", after.clock, indent=2)
+    changes = world_changes(before, after)
     if changes:
         lines += labelled("world", "\n".join(changes), indent=2)
     if not made.is_repeatable:

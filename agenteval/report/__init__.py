@@ -4,13 +4,14 @@ Reads records and makes text; must not judge: verdicts come from `audit`, diverg
 """
 
 from agenteval.report.summary import RunSummary, summarize
-from agenteval.report.text import exit_code, summary_json, summary_text
+from agenteval.report.text import exit_code, passed_text, summary_json, summary_text
 from agenteval.report.verification import Verification, verification_json, verification_text
 
 __all__ = [
     "RunSummary",
     "Verification",
     "exit_code",
+    "passed_text",
     "summarize",
     "summary_json",
     "summary_text",

@@ -7,7 +7,7 @@ from typing import Any
 
 from agenteval.compare import ORDER
 from agenteval.log import printable
-from agenteval.records import ClauseVerdict, Divergence, Evidence, Grade, Verdict
+from agenteval.records import OWN_AGENT, ClauseVerdict, Divergence, Evidence, Grade, Run, Verdict
 from agenteval.report.summary import RunSummary
 
 EXIT_CODES = {Verdict.KEPT: 0, Verdict.DIVERGED: 1, Verdict.BREACHED: 1, Verdict.UNPROVEN: 2}
@@ -31,7 +31,7 @@ def summary_text(summary: RunSummary) -> str:
     """The summary for people, as lines without colour."""
     run = summary.run
     lines = [
-        f"run {run.run_id}: suite {run.suite}, contract {run.contract}, model {run.model}",
+        f"run {run.run_id}: suite {run.suite}, contract {run.contract}, model {run.model}{_agent(run)}",
         f"episodes  {_episodes(summary)}",
     ]
     lines += [
@@ -74,7 +74,7 @@ def _unpassed(summary: RunSummary) -> list[str]:
         if grade.passed is not True and grade.episode_id in variants:
             first.setdefault(grade.episode_id, grade)
     reasons = Counter(
-        f"{'failed' if grade.passed is False else 'not graded'}: {variants[episode_id]}: {_short_reason(grade.reason)}"
+        f"{_unpassed_word(grade)}: {variants[episode_id]}: {_short_reason(grade)}"
         for episode_id, grade in first.items()
     )
     lines = [_with_count(line, count) for line, count in reasons.items()]
@@ -82,8 +82,12 @@ def _unpassed(summary: RunSummary) -> list[str]:
     return lines[:_SHOWN_REASONS] + ([f"and {more} more; see the table grades"] if more > 0 else [])
 
 
-def _short_reason(reason: str) -> str:
-    text = printable(reason)
+def _unpassed_word(grade: Grade) -> str:
+    return "failed" if grade.passed is False else "not graded"
+
+
+def _short_reason(grade: Grade) -> str:
+    text = printable(grade.reason.removeprefix(f"{_unpassed_word(grade)}: "))
     return text if len(text) <= _REASON else text[: _REASON - 1] + "…"
 
 
@@ -98,6 +102,7 @@ def summary_json(summary: RunSummary) -> dict[str, Any]:
         "contract_digest": run.contract_digest,
         "model": run.model,
         "model_digest": run.model_digest,
+        "agent": run.agent,
         "status": "running" if summary.end is None else summary.end.status,
         "verdict": None if summary.verdict is None else summary.verdict.value,
         "exit_code": exit_code(summary),
@@ -145,12 +150,22 @@ def exit_code(summary: RunSummary) -> int:
     return CANNOT_TELL if summary.verdict is None else EXIT_CODES[summary.verdict]
 
 
+def _agent(run: Run) -> str:
+    return "" if run.agent == OWN_AGENT else f", agent {printable(run.agent)}"
+
+
 def _episodes(summary: RunSummary) -> str:
     graded = summary.passing + summary.failing
     rate = f" ({_percent(summary.passing, graded)})" if graded else ""
     rest = f", {summary.not_graded} not graded" if summary.not_graded else ""
     finished = f"{summary.finished} of {summary.run.planned_episodes} finished"
     return f"{finished}, {summary.passing} of {graded} passed{rate}{rest}"
+
+
+def passed_text(*, passed: int, graded: int, not_graded: int) -> str:
+    """How many episodes passed of those that could be graded; the others are told beside, as no failures."""
+    rate = f"{passed} of {graded} ({_percent(passed, graded)})" if graded else "-"
+    return f"{rate}, {not_graded} not graded" if not_graded else rate
 
 
 def _percent(part: int, whole: int) -> str:

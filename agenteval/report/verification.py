@@ -104,7 +104,5 @@ def _agreement(verification: Verification) -> list[str]:
 
 
 def _row_text(row: Evidence) -> str:
-    detail = canonical_json(row.detail) if row.detail else ""
-    return printable(
-        f"{row.clause} {row.verdict}: {row.fact}: {row.observed}; expected {row.expected}{' ' if detail else ''}{detail}"
-    )
+    detail = f" {canonical_json(row.detail)}" if row.detail else ""
+    return printable(f"{row.clause} {row.verdict}: {row.fact}: {row.observed}; expected {row.expected}{detail}")

@@ -26,7 +26,10 @@ from agenteval.spec.faults import (
     TruncatedFault,
 )
 from agenteval.spec.files import LoadedSuite, load_suite, load_suite_files
-from agenteval.spec.functions import SuiteFunction, ToolError
+from agenteval.spec.functions import SuiteFunction
+from agenteval.spec.json_schema import is_allowed
+from agenteval.spec.pure import ToolError
+from agenteval.spec.selection import Selection, select_variants
 from agenteval.spec.suite import AgentSettings, Message, Suite, SuiteFile, SuiteHead, Task, TaskVariant
 from agenteval.spec.tools import Case, Effect, ToolMock
 
@@ -46,6 +49,7 @@ __all__ = [
     "Message",
     "NotCalledCheck",
     "OrderCheck",
+    "Selection",
     "StaleFault",
     "Suite",
     "SuiteFile",
@@ -62,6 +66,8 @@ __all__ = [
     "TurnsCheck",
     "UnchangedCheck",
     "WorldCheck",
+    "is_allowed",
     "load_suite",
     "load_suite_files",
+    "select_variants",
 ]

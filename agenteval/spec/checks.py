@@ -31,7 +31,7 @@ class AnswerCheck(_Check):
     excludes: Many[VarText] = ()
     """Texts none of which may stand in the answer, upper and lower case alike."""
     pattern: VarText | None = None
-    """A regular expression that must match somewhere in the answer."""
+    """A regular expression that must match somewhere in the answer; a variable is put in as a part of it."""
     number: Number | None = None
     """A number that must stand in the answer, within `tolerance`."""
     tolerance: Number = 0.0
@@ -39,7 +39,8 @@ class AnswerCheck(_Check):
     unit: Many[VarText] = ()
     """Spellings of a unit, one of which must stand right after the number, or right before it."""
     one_of: Many[VarText] = ()
-    """The whole answer must be one of these texts; case and punctuation around it do not matter."""
+    """The whole answer must be one of these texts; case, quotes or emphasis around the answer and its final `.`, `!` or
+    `?` do not matter."""
 
     @field_validator("pattern")
     @classmethod
@@ -99,10 +100,12 @@ class _CallCheck(_Check):
     """Which calls of a tool are meant."""
 
     tool: str
+    """A tool of the task."""
     arguments: dict[str, VarJson] = Field(default_factory=dict)
     """Arguments that must be equal; others may have any value."""
     where: str | None = None
-    """A CEL condition over `args`, `result` (of JSON, its value), `turn` (from 0) and `vars`."""
+    """A CEL condition over `args`, `result` (of JSON, its value), `turn` (from 0) and `vars`; a call that failed and of
+    which it cannot be evaluated is not meant."""
 
     @field_validator("where")
     @classmethod
@@ -117,7 +120,9 @@ class CalledCheck(_CallCheck):
     outcome: Literal["success", "error", "any"] = "success"
     """Which calls count: those that gave a result, those that gave an error, or both."""
     at_least: CountFromZero = 1
+    """Fewest calls that pass."""
     at_most: CountFromZero | None = None
+    """Most calls that pass; any number where it is not given."""
 
     @model_validator(mode="after")
     def _can_fail(self) -> CalledCheck:
@@ -139,6 +144,7 @@ class OrderCheck(_Check):
 
     kind: Literal["order"]
     tools: Many[str] = Field(min_length=2)
+    """Tools of the task, in the order that passes."""
 
 
 class TogetherCheck(_Check):
@@ -146,6 +152,7 @@ class TogetherCheck(_Check):
 
     kind: Literal["together"]
     tools: Many[str] = Field(min_length=2)
+    """Tools of the task; one that stands twice is called twice."""
 
 
 class TurnsCheck(_Check):
@@ -153,6 +160,7 @@ class TurnsCheck(_Check):
 
     kind: Literal["turns"]
     at_most: Count
+    """Most turns that pass."""
 
 
 class TokensCheck(_Check):
@@ -160,6 +168,7 @@ class TokensCheck(_Check):
 
     kind: Literal["tokens"]
     at_most: Count
+    """Most output tokens that pass."""
 
 
 class FunctionCheck(_Check):
@@ -167,6 +176,7 @@ class FunctionCheck(_Check):
 
     kind: Literal["function"]
     function: FunctionName
+    """A function of a file of the suite, as `checks.py:settled`."""
 
 
 Check = Annotated[

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pydantic
 
 from agenteval.errors import FileProblemsError, InputError, Problem
-from agenteval.loading import Document, KeyPath, collecting_later, raise_if_any, read_yaml, validate
+from agenteval.loading import (
+    Document,
+    KeyPath,
+    collecting_later,
+    findings_text,
+    raise_if_any,
+    read_yaml,
+    validate,
+)
 from agenteval.spec.checks import CalledCheck, Check, FunctionCheck, NotCalledCheck, OrderCheck, TogetherCheck
+from agenteval.spec.file_patterns import FilePatternError, matching_files
 from agenteval.spec.functions import FunctionError, SuiteFunction, load_function
 from agenteval.spec.python_files import read_python
 from agenteval.spec.suite import Suite, SuiteHead, Task, TaskVariant
@@ -27,6 +36,8 @@ class LoadedSuite:
     """A suite, and where its parts stand in their files."""
 
     suite: Suite
+    head: Document
+    """Its suite.yaml."""
     tasks: Mapping[str, tuple[Document, KeyPath, Task]]
     """Task to its file, its place there, and itself as written."""
     tools: Mapping[str, tuple[Document, KeyPath]]
@@ -53,14 +64,12 @@ def load_suite_files(path: Path) -> LoadedSuite:
     """
     if not (path / SUITE_FILE).is_file():
         raise InputError(
-            f"{path} is no suite: it has no {SUITE_FILE}. Name a folder such as tasks/toolsuite that has one."
+            f"{path} is no suite: it has no {SUITE_FILE}. A suite is a folder with a {SUITE_FILE}, which says how the "
+            "agent is set up, and files of tools and tasks; `agenteval new suite FOLDER` writes one to start from."
         )
     document = read_yaml(path / SUITE_FILE)
     head = None if document.problems else validate(document, SuiteHead)
-    patterns = head.files if head is not None else ("*.yaml",)
-    sources = [_read(file) for file in _files(path, patterns)]
-    if head is not None and not sources:
-        document.problems.append(document.problem(("files",), f"{list(patterns)} match no file"))
+    sources = [_read(file) for file in _files(document, head)]
     assembly = _Assembly(path=path, document=document, head=head, sources=sources)
     variants = assembly.variants()
     raise_if_any([document, *(source.document for source in sources)])
@@ -75,12 +84,20 @@ def load_suite_files(path: Path) -> LoadedSuite:
         tools=tuple(assembly.tools.values()),
         variants=tuple(variants),
     )
-    return LoadedSuite(suite=suite, tasks=assembly.tasks, tools=assembly.tool_places)
+    return LoadedSuite(suite=suite, head=document, tasks=assembly.tasks, tools=assembly.tool_places)
 
 
-def _files(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
-    found = {file for pattern in patterns for file in folder.glob(pattern) if file.is_file()}
-    return sorted(found - {folder / SUITE_FILE}, key=lambda file: file.relative_to(folder).as_posix())
+def _files(document: Document, head: SuiteHead | None) -> list[Path]:
+    """The files that a suite.yaml names; those beside it where it is wrong, so that their problems are told as well."""
+    patterns = head.files if head is not None else ("*.yaml",)
+    try:
+        found = [file for file in matching_files(document.path.parent, patterns) if file != document.path]
+    except FilePatternError as error:
+        document.problems.append(document.problem(("files",), str(error)))
+        return []
+    if head is not None and not found:
+        document.problems.append(document.problem(("files",), f"{list(patterns)} match no file"))
+    return found
 
 
 def _read(path: Path) -> SourceFile:
@@ -96,6 +113,8 @@ class _Assembly:
     head: SuiteHead | None
     sources: Sequence[SourceFile]
     tools: dict[str, ToolMock] = field(default_factory=dict)
+    tool_names: dict[str, object] = field(default_factory=dict)
+    """Every tool of the suite as a key, those included that have problems of their own."""
     tool_places: dict[str, tuple[Document, KeyPath]] = field(default_factory=dict)
     tasks: dict[str, tuple[Document, KeyPath, Task]] = field(default_factory=dict)
     functions: dict[str, SuiteFunction | FunctionError] = field(default_factory=dict)
@@ -105,12 +124,13 @@ class _Assembly:
         for source in self.sources:
             for key, tool in source.tools:
                 self._add_tool(source.document, key, tool)
+            self.tool_names.update(dict.fromkeys(source.tool_names))
         if self.head is not None:
-            self._check_references(self.document, ("tools",), self.head.tools, self._tool_names())
+            self._check_references(self.document, ("tools",), self.head.tools, self.tool_names)
         variants: list[TaskVariant] = []
         for source in self.sources:
             for key, name in source.other_references:
-                self._check_known_tool(source.document, key, name, self._tool_names())
+                self._check_known_tool(source.document, key, name, self.tool_names)
             for key, task in source.tasks:
                 if task.name in self.tasks:
                     self._report(source.document, (*key, "name"), f"there are two tasks named {task.name!r}")
@@ -146,10 +166,6 @@ class _Assembly:
         if isinstance(found, FunctionError):
             self._report(document, key, str(found))
 
-    def _tool_names(self) -> list[str]:
-        """Every tool of the suite, those included that have problems of their own."""
-        return list(dict.fromkeys([*self.tools, *(name for source in self.sources for name in source.tool_names)]))
-
     def _variants_of(self, document: Document, key: KeyPath, task: Task) -> list[TaskVariant]:
         inline = {tool.name: tool for tool in task.tools if isinstance(tool, ToolMock)}
         for place, tool in enumerate(task.tools):
@@ -163,13 +179,14 @@ class _Assembly:
         names = tuple(tool if isinstance(tool, str) else tool.name for tool in task.tools) or default
         if not names and self.head is not None:
             self._report(document, key, "the task has no tools, and the suite no default ones")
-        self._check_references(document, (*key, "tools"), names if task.tools else (), [*inline, *self._tool_names()])
+        known = {**inline, **self.tool_names} if inline else self.tool_names
+        self._check_references(document, (*key, "tools"), names if task.tools else (), known)
         self._check_parts(document, key, task, names)
         if self.head is None:
             return []
         # Also where a tool is missing or wrong: what is wrong with the variables is then told with it.
-        known = {**self.tools, **inline}
-        return self._unfold(document, key, task, tuple(known[name] for name in names if name in known))
+        tools = (inline.get(name) or self.tools.get(name) for name in names)
+        return self._unfold(document, key, task, tuple(tool for tool in tools if tool is not None))
 
     def _check_parts(self, document: Document, key: KeyPath, task: Task, names: tuple[str, ...]) -> None:
         """References of checks and faults."""
@@ -188,14 +205,16 @@ class _Assembly:
                 hint = nearest(name, names)
                 self._report(document, key, f"the {what} names the tool {name!r}, which this task does not have.{hint}")
 
-    def _check_references(self, document: Document, key: KeyPath, names: tuple[str, ...], known: Sequence[str]) -> None:
+    def _check_references(
+        self, document: Document, key: KeyPath, names: tuple[str, ...], known: Collection[str]
+    ) -> None:
         seen: set[str] = set()
         for place, name in enumerate(names):
             if self._check_known_tool(document, (*key, place), name, known) and name in seen:
                 self._report(document, (*key, place), f"the tool {name!r} stands twice")
             seen.add(name)
 
-    def _check_known_tool(self, document: Document, key: KeyPath, name: str, known: Sequence[str]) -> bool:
+    def _check_known_tool(self, document: Document, key: KeyPath, name: str, known: Collection[str]) -> bool:
         if name not in known:
             self._report(document, key, f"there is no tool {name!r} in this suite.{nearest(name, known)}")
         return name in known
@@ -215,10 +234,7 @@ class _Assembly:
         except VariantError as problem:
             self._report(document, (*key, *problem.key), str(problem))
         except pydantic.ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            text = first["msg"].removeprefix("Value error, ")
-            what = f"{place}: {text}, not {first['input']!r}" if place else text
+            what = findings_text(error)
             self._report(document, key, f"a check or fault is wrong with a variant's values put in: {what}")
         return []
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import pydantic
 
 from agenteval.errors import Problem
-from agenteval.loading import Document, Frozen, KeyPath
+from agenteval.loading import MAX_DEPTH, Document, Frozen, FrozenT, KeyPath, findings_text, not_json
+from agenteval.spec.running import run_module
 from agenteval.spec.suite import Task
 from agenteval.spec.tools import ToolMock
 from agenteval.spec.yaml_files import SourceFile
-
-FrozenT = TypeVar("FrozenT", bound=Frozen)
 
 
 def read_python(path: Path) -> SourceFile:
@@ -35,31 +32,25 @@ def read_python(path: Path) -> SourceFile:
 
 
 def _run(document: Document) -> dict[str, Any]:
-    module = ModuleType(f"agenteval_suite_{document.path.stem}")
-    module.__file__ = str(document.path)
-    # Where dataclasses look for the module of a class that they make.
-    sys.modules[module.__name__] = module
+    """What the file's names stand for; none where it fails, which is a problem of the document."""
+    path = document.path
     try:
         # Not through an import, which would take a compiled file of the same second and size for this one.
-        code = compile(document.path.read_bytes(), str(document.path), "exec", dont_inherit=True)
-        exec(code, vars(module))  # noqa: S102 # the user's own program
+        code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+        with run_module(code, f"agenteval_suite_{path.stem}", {"__file__": str(path)}) as names:
+            return names
     # The file is the user's code, which can raise anything, or leave.
     except (Exception, SystemExit) as error:
-        document.problems.append(_failure(document.path, error))
-    finally:
-        del sys.modules[module.__name__]
-    return vars(module)
+        document.problems.append(_failure(path, error))
+        return {}
 
 
 def _failure(path: Path, error: BaseException) -> Problem:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
     if isinstance(error, pydantic.ValidationError):
-        found = "; ".join(
-            ": ".join(filter(None, [".".join(map(str, item["loc"])), item["msg"].removeprefix("Value error, ")]))
-            for item in error.errors(include_url=False)
-        )
-        return Problem(path=path, line=line, key="", message=f"a {error.title} is wrong: {found}")
+        what = f"a {error.title} is wrong: {findings_text(error)}"
+        return Problem(path=path, line=line, key="", message=what)
     return Problem(path=path, line=line, key="", message=f"it fails: {type(error).__name__}: {error}")
 
 
@@ -72,7 +63,23 @@ def _models(
         return
     for place, item in enumerate(found):
         if isinstance(item, model):
-            yield (name, place), item
+            problems = list(_no_json(item))
+            for key, message in problems:
+                document.problems.append(document.problem((name, place, *key), message))
+            if not problems:
+                yield (name, place), item
         else:
             what = f"it is a {type(item).__name__}, not a {model.__name__}"
             document.problems.append(document.problem((name, place), what))
+
+
+def _no_json(value: Any) -> Iterator[tuple[KeyPath, str]]:
+    """(where, why) for every value in a model that a YAML file could not hold; only Python's own can be given such."""
+    if isinstance(value, Frozen):
+        for name, field in type(value).model_fields.items():
+            yield from (((field.alias or name, *key), why) for key, why in _no_json(getattr(value, name)))
+    elif isinstance(value, tuple):
+        for place, item in enumerate(value):
+            yield from (((place, *key), why) for key, why in _no_json(item))
+    else:
+        yield from not_json(value, max_depth=MAX_DEPTH)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
@@ -13,15 +13,18 @@ from agenteval.digest import digest_json
 from agenteval.loading import Frozen, Many
 from agenteval.spec.checks import Check
 from agenteval.spec.faults import Fault
+from agenteval.spec.file_patterns import file_pattern_problem
 from agenteval.spec.functions import SuiteFunction
-from agenteval.spec.templates import NAME_PATTERN, VarJson, VarText
+from agenteval.spec.templates import MAX_NAME_CHARACTERS, NAME_PATTERN, VarJson, VarText
 from agenteval.spec.tools import ToolMock
 
 FINISH_ARGUMENT = "answer"
 """The one argument of the finish tool."""
-VARIANT_NAME_PATTERN = r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$"
+VARIANT_NAME_PATTERN = rf"^[a-zA-Z0-9][a-zA-Z0-9_-]{{0,{MAX_NAME_CHARACTERS - 1}}}$"
 """Names of variants, and the values of a matrix that name one."""
-Turns = Annotated[int, Field(ge=1, le=200)]
+MAX_TURNS = 200
+"""Most turns that an episode may be given."""
+Turns = Annotated[int, Field(ge=1, le=MAX_TURNS)]
 
 
 class AgentSettings(Frozen):
@@ -50,6 +53,7 @@ class Message(Frozen):
     """One message that an episode starts with."""
 
     role: Literal["system", "user", "assistant"]
+    """Who says it; a system message stands first, and the last one is the user's."""
     content: VarText
     """`${vars.x}` stands for a variant's variable."""
 
@@ -86,6 +90,7 @@ class Task(Frozen):
     checks: Many[Check] = Field(min_length=1)
     """All must pass; `${vars.x}` in their texts."""
     tags: Many[str] = ()
+    """Words by which tasks are chosen; the suite's stand before them."""
     max_turns: Turns | None = None
     """Replaces the suite's own."""
     max_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -113,10 +118,14 @@ class SuiteHead(Frozen):
     """`suite.yaml`: what holds for all tasks of a folder."""
 
     name: str = Field(pattern=NAME_PATTERN)
+    """What reports call the suite."""
     description: str
+    """What it is for, in a sentence; the model does not see it."""
     agent: AgentSettings
+    """How the agent of every task is set up."""
     files: Many[str] = ("*.yaml",)
-    """Patterns of the files with tools and tasks, below the folder; read in order of path."""
+    """Patterns of the files with tools and tasks, below the folder, such as `*.yaml` or `**/*.yaml`; read in order of
+    path."""
     tools: Many[str] = ()
     """Names of the tools of tasks that name none of their own."""
     tags: Many[str] = ()
@@ -126,9 +135,9 @@ class SuiteHead(Frozen):
     @classmethod
     def _stay_below(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for pattern in value:
-            parts = PurePosixPath(pattern).parts
-            if not parts or parts[0] == "/" or ".." in parts or any("**" in part and part != "**" for part in parts):
-                raise ValueError(f"{pattern!r} is no pattern of files below the suite's folder, such as '*.yaml'")
+            problem = file_pattern_problem(pattern)
+            if problem is not None:
+                raise ValueError(problem)
         return value
 
 
@@ -136,7 +145,9 @@ class SuiteFile(Frozen):
     """A file of tools and tasks."""
 
     tools: Many[ToolMock] = ()
+    """Tools that tasks of any file may name."""
     tasks: Many[Task] = ()
+    """In the order in which they run, after those of the files before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +214,7 @@ class Suite:
         return digest_json(
             {
                 "agent": self.agent.model_dump(mode="json"),
-                "tools": [tool.model_dump(mode="json") for tool in self.tools],
+                "tools": [tool.digest for tool in self.tools],
                 "variants": [variant.fields() for variant in self.variants],
             }
         )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema, WrapValidator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema, WrapValidator
 
 from agenteval import expressions
 
-NAME_PATTERN = r"^[a-zA-Z][a-zA-Z0-9_-]{0,63}$"
+MAX_NAME_CHARACTERS = 64
+"""Longest name of a suite, task, tool or variant."""
+NAME_PATTERN = rf"^[a-zA-Z][a-zA-Z0-9_-]{{0,{MAX_NAME_CHARACTERS - 1}}}$"
 """Names that every chat template and the OpenAI schema accept."""
 CALL_NAMES = ("args", "world", "clock", "call")
 """What the expressions of a mock may read."""
@@ -48,6 +50,11 @@ def _of_vars(value: Any, info: ValidationInfo) -> Any:
     return value if info.context is RENDERED else check_template(value, ("vars",))
 
 
+def _as_text(value: Any, info: ValidationInfo) -> Any:
+    """What an expression that is a whole text has put in is a text there too; null is none."""
+    return expressions.as_text(value) if info.context is RENDERED and value is not None else value
+
+
 def _or_template(value: Any, validate: Callable[[Any], Any], info: ValidationInfo) -> Any:
     """A text that starts as an expression is left for the variant; whatever else is validated now."""
     if isinstance(value, str) and value.startswith("${") and info.context is not RENDERED:
@@ -55,8 +62,8 @@ def _or_template(value: Any, validate: Callable[[Any], Any], info: ValidationInf
     return validate(value)
 
 
-VarText = Annotated[str, AfterValidator(_of_vars)]
-"""A text in which `${vars.x}` is put in."""
+VarText = Annotated[str, BeforeValidator(_as_text), AfterValidator(_of_vars)]
+"""A text in which `${vars.x}` is put in, as a text whatever its value is."""
 VarJson = Annotated[Any, AfterValidator(_of_vars)]
 """A JSON value in whose texts `${vars.x}` is put in."""
 Count = Annotated[

@@ -6,12 +6,12 @@ import functools
 import json
 from typing import Any, Literal
 
-import jsonschema
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from agenteval.digest import canonical_json, digest_json
 from agenteval.loading import Frozen, Many
 from agenteval.spec.functions import FunctionName
+from agenteval.spec.json_schema import schema_problem
 from agenteval.spec.templates import CALL_NAMES, NAME_PATTERN, Seconds, check_condition, check_template
 
 
@@ -21,6 +21,7 @@ class Effect(Frozen):
     model_config = ConfigDict(serialize_by_alias=True)
 
     op: Literal["add", "replace", "remove", "move", "copy", "test"]
+    """What is done: as in JSON Patch; `test` changes nothing, and fails where the value differs."""
     path: str
     """JSON Pointer into the world, such as `/orders/${args.id}/status`; `/-` at its end appends to a list."""
     value: Any = None
@@ -110,7 +111,7 @@ class ToolMock(Frozen):
     def _is_schema(cls, value: dict[str, Any]) -> dict[str, Any]:
         if value.get("type") != "object":
             raise ValueError("parameters must be a JSON Schema with `type: object`")
-        problem = _schema_problem(canonical_json(value))
+        problem = schema_problem(canonical_json(value))
         if problem is not None:
             raise ValueError(problem)
         return value
@@ -130,39 +131,10 @@ class ToolMock(Frozen):
     @functools.cached_property
     def digest(self) -> str:
         """Hash of all that the tool is, its functions' code excepted."""
-        return digest_json(self.model_dump(mode="json"))
+        # The model reads the parameters in the order in which they are written.
+        return digest_json({**self.model_dump(mode="json"), "parameters": json.dumps(self.parameters)})
 
     @functools.cached_property
     def functions(self) -> tuple[str, ...]:
         """The functions that its cases name."""
         return tuple(case.function for case in (*self.cases, self.default) if case.function is not None)
-
-
-@functools.lru_cache(maxsize=1024)
-def _schema_problem(text: str) -> str | None:
-    """Why a JSON text is no schema that a mock can use; None where it is one. Suites share many."""
-    schema = json.loads(text)
-    try:
-        jsonschema.Draft202012Validator.check_schema(schema)
-    except jsonschema.SchemaError as error:
-        return f"parameters are no JSON Schema: {error.message}"
-    if _has_reference(schema):
-        return "parameters may not use $ref; write the schema out where it is used"
-    if _has_keyword(schema, "patternProperties"):
-        return "parameters may not use patternProperties, whose patterns nothing bounds; name the properties"
-    return None
-
-
-def _has_keyword(schema: Any, keyword: str) -> bool:
-    """Whether a schema uses a keyword, at any depth; a property of that name counts, to be safe."""
-    if isinstance(schema, dict):
-        return keyword in schema or any(_has_keyword(part, keyword) for part in schema.values())
-    return isinstance(schema, list) and any(_has_keyword(part, keyword) for part in schema)
-
-
-def _has_reference(schema: Any) -> bool:
-    """Whether a schema refers to another, which could be on the network, absent or itself."""
-    if isinstance(schema, dict):
-        references = (schema.get("$ref"), schema.get("$dynamicRef"))
-        return any(isinstance(name, str) for name in references) or any(map(_has_reference, schema.values()))
-    return isinstance(schema, list) and any(map(_has_reference, schema))

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from agenteval import expressions
 from agenteval.digest import canonical_json
 from agenteval.expressions import ExpressionError, Scope
-from agenteval.loading import Frozen
+from agenteval.loading import FrozenT
 from agenteval.spec.functions import SuiteFunction
 from agenteval.spec.suite import VARIANT_NAME_PATTERN, AgentSettings, Message, Task, TaskVariant
-from agenteval.spec.templates import RENDERED
+from agenteval.spec.templates import MAX_NAME_CHARACTERS, RENDERED
 from agenteval.spec.tools import ToolMock
 
-FrozenT = TypeVar("FrozenT", bound=Frozen)
 DEFAULT_VARIANT = "base"
 """Name of the only variant of a task that declares none."""
 MAX_VARIANTS = 1_000
 """A task that unfolds into more is taken for a slip of the hand."""
+
+
+MAX_UNFOLDED_SIZE = 20_000_000
+"""Values and characters of all variants of a task together."""
 
 
 class VariantError(ValueError):
@@ -61,10 +65,11 @@ def _combinations(task: Task) -> Iterator[tuple[str, dict[str, Any]]]:
     """(name, variables) of every variant."""
     for name in task.variants:
         _check_name(name, ("variants", name))
+    _check_size(task)
     explicit = list(task.variants.items()) or [("", {})]
     axes = [list(_axis(name, values)) for name, values in task.matrix.items()]
     seen: set[str] = set()
-    for (name, variables), *choices in itertools.islice(itertools.product(explicit, *axes), MAX_VARIANTS + 1):
+    for (name, variables), *choices in itertools.product(explicit, *axes):
         parts = [part for part in (name, *(choice[0] for choice in choices)) if part]
         full_name = "-".join(parts) or DEFAULT_VARIANT
         both = sorted(variables.keys() & task.matrix.keys())
@@ -73,9 +78,19 @@ def _combinations(task: Task) -> Iterator[tuple[str, dict[str, Any]]]:
         if full_name in seen:
             raise VariantError(("matrix",), f"two combinations are named {full_name!r}")
         seen.add(full_name)
-        if len(seen) > MAX_VARIANTS:
-            raise VariantError(("matrix",), f"there are more than {MAX_VARIANTS:,} variants")
         yield full_name, {**variables, **dict(zip(task.matrix, (choice[1] for choice in choices), strict=True))}
+
+
+def _check_size(task: Task) -> None:
+    """Refuse a task whose variants would be too many, or too much together, before any of them is built."""
+    count = math.prod(map(len, task.matrix.values()), start=max(len(task.variants), 1))
+    key = ("matrix",) if task.matrix else ("variants",)
+    if count > MAX_VARIANTS:
+        raise VariantError(key, f"there are {count:,} variants; a task may have {MAX_VARIANTS:,}")
+    fields = task.model_dump(mode="json", exclude={"variants", "matrix", "tools"}, warnings=False)
+    if count > 1 and expressions.size_of(fields, MAX_UNFOLDED_SIZE // count) > MAX_UNFOLDED_SIZE // count:
+        what = f"{count:,} variants of a task of this size are more than {MAX_UNFOLDED_SIZE:,} values and characters"
+        raise VariantError(key, f"{what}; give the large part to fewer variants")
 
 
 def _axis(variable: str, values: list[Any] | dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -93,9 +108,8 @@ def _axis(variable: str, values: list[Any] | dict[str, Any]) -> Iterator[tuple[s
 
 def _check_name(name: str, key: tuple[str | int, ...]) -> None:
     if not re.fullmatch(VARIANT_NAME_PATTERN, name):
-        raise VariantError(
-            key, f"{name!r} cannot name a variant: it takes up to 64 letters, digits, - and _; write name: value"
-        )
+        what = f"it takes up to {MAX_NAME_CHARACTERS} letters, digits, - and _; write name: value"
+        raise VariantError(key, f"{name!r} cannot name a variant: {what}")
 
 
 def _with_variables(task: Task, variant: str, variables: dict[str, Any], surroundings: Surroundings) -> TaskVariant:
@@ -136,8 +150,10 @@ def _text(template: str, names: Scope) -> str:
 def _rendered(part: FrozenT, names: Scope) -> FrozenT:
     """A check or fault with the variables in its fields; what is evaluated later, a fault's message, is left."""
     fields = part.model_dump(mode="json", warnings=False)
-    later = {"message": fields.pop("message")} if "message" in fields else {}
+    settled = {"message": fields.pop("message")} if "message" in fields else {}
     if not expressions.has_template(fields):
         return part
-    rendered = {**expressions.render(fields, names), **later}
+    if "except" in fields:
+        settled["except"] = [expressions.render_pointer(pointer, names) for pointer in fields.pop("except")]
+    rendered = {**expressions.render(fields, names), **settled}
     return type(part).model_validate_json(canonical_json(rendered), context=RENDERED)

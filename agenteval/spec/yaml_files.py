@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import Field
 
-from agenteval.loading import Document, Frozen, KeyPath, read_yaml, validate
+from agenteval.loading import Document, Frozen, FrozenT, KeyPath, read_yaml, validate
 from agenteval.spec.suite import Task
 from agenteval.spec.tools import ToolMock
-
-FrozenT = TypeVar("FrozenT", bound=Frozen)
 
 
 class _Shape(Frozen):

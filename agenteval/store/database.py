@@ -141,7 +141,12 @@ def _holder(message: str) -> str:
 
 
 def schema_number(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
-    """The schema's number; 0 for an empty file."""
+    """The number of a database's schema; 0 for an empty file.
+
+    Raises:
+        StoreUnreadableError: If it is no database of agenteval.
+        SchemaVersionError: If a newer agenteval wrote it.
+    """
     try:
         found: Any = connection.execute("SELECT max(number) FROM agenteval_schema").fetchone()
     except duckdb.CatalogException as error:

@@ -24,6 +24,7 @@ from agenteval.records import (
     TaskRecord,
     Turn,
 )
+from agenteval.schema import RUN_SUMMARY
 from agenteval.store import tables
 from agenteval.store.database import open_for_reading
 from agenteval.store.journal import recover_for_reading
@@ -173,10 +174,13 @@ def stream_rows(result: duckdb.DuckDBPyConnection) -> Iterator[Row]:
 
 
 def list_runs(path: Path) -> list[Row]:
-    """The rows of `run_summary`, newest first; journals of dead runners are loaded before."""
+    """The rows of `run_summary`, newest first; journals of dead runners are loaded before.
+
+    Of a database that nothing has been written to since its schema was the newest, they are the same.
+    """
     recover_for_reading(path)
     with open_for_reading(path) as connection:
-        return list(stream_rows(connection.execute("SELECT * FROM run_summary ORDER BY started_at DESC")))
+        return list(stream_rows(connection.execute(f"{RUN_SUMMARY} ORDER BY r.started_at DESC")))
 
 
 def run_ids(path: Path) -> list[str]:

@@ -167,6 +167,7 @@ TOOL_CALLS = Table(
         "arguments": _TEXT,
         "result": _TEXT,
         "error": _TEXT,
+        "is_broken": _BOOL,
         "state_digest": _TEXT,
         "world_patch": _TEXT,
         "is_repeatable": _BOOL,
@@ -220,6 +221,8 @@ DIVERGENCES = Table(
         "cause": _TEXT,
     },
 )
+_LATER: Row = {"fault": None, "is_broken": None}
+"""Fields of calls that schemas after the first have added, as an older runner's calls have them."""
 TABLES = {
     table.name: table for table in (RUNS, TASKS, BOOTS, EPISODES, TURNS, TOOL_CALLS, GRADES, EVIDENCE, DIVERGENCES)
 }
@@ -241,7 +244,7 @@ def rows_of(line: Row) -> list[tuple[str, Row]]:
         return [("runs", {**line, "status": "running"})]
     if kind == "Turn":
         shared = {"run_id": line["run_id"], "episode_id": line["episode_id"], "turn": line["turn"]}
-        return [("turns", line), *(("tool_calls", {"fault": None, **call, **shared}) for call in line["tool_calls"])]
+        return [("turns", line), *(("tool_calls", {**_LATER, **call, **shared}) for call in line["tool_calls"])]
     if kind == "Episode":
         plan = line["plan"]
         episode_id = EpisodePlan(**plan).episode_id
@@ -300,8 +303,8 @@ def episode_from(row: Row) -> Episode:
 
 
 def tool_call_from(row: Row) -> ToolCall:
-    """A row of `tool_calls` as its record; before schema 2 there were no faults."""
-    return ToolCall(**{**_only(ToolCall, {"fault": None, **row}), "world_patch": tuple(json.loads(row["world_patch"]))})
+    """A row of `tool_calls` as its record."""
+    return ToolCall(**{**_only(ToolCall, {**_LATER, **row}), "world_patch": tuple(json.loads(row["world_patch"]))})
 
 
 def turn_from(row: Row, calls: tuple[ToolCall, ...]) -> Turn:

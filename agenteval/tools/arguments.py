@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import jsonschema
 
-from agenteval import expressions
 from agenteval.digest import canonical_json
 from agenteval.spec import ToolMock
+from agenteval.spec.json_schema import validator_of
 
 MAX_ARGUMENT_CHARACTERS = 100_000
 """Longer arguments are refused with a tool error; a model that loops can write megabytes."""
@@ -59,7 +58,7 @@ def argument_complaint(mock: ToolMock, arguments: dict[str, Any]) -> str | None:
     """What a schema has against the arguments; None where it allows them."""
     found = sorted(
         ("/".join(str(part) for part in error.absolute_path), _complaint(error))
-        for error in _validator(mock.schema_text).iter_errors(arguments)
+        for error in validator_of(mock.schema_text).iter_errors(arguments)
     )
     if not found:
         return None
@@ -94,24 +93,6 @@ def _depth(text: str) -> int:
         depth += (character in "[{") - (character in "]}")
         deepest = max(deepest, depth)
     return deepest
-
-
-@functools.lru_cache(maxsize=1024)
-def _validator(schema: str) -> jsonschema.Draft202012Validator:
-    validator: jsonschema.Draft202012Validator = _BoundedValidator(json.loads(schema))
-    return validator
-
-
-def _bounded_pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterator[jsonschema.ValidationError]:
-    """JSON Schema's `pattern`, bounded in time; jsonschema's own can be made to run for years."""
-    if isinstance(value, str) and not expressions.pattern_matches(pattern, value):
-        yield jsonschema.ValidationError("does not match")
-
-
-# jsonschema's types leave this function out.
-_BoundedValidator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
-    jsonschema.Draft202012Validator, {"pattern": _bounded_pattern}
-)
 
 
 class _NumberError(ValueError):

@@ -22,6 +22,8 @@ class State:
     """The world at the start of the episode."""
     clock: str
     """The instant, ISO 8601 in UTC; only declared latency moves it."""
+    start_clock: str
+    """The instant at which the episode started."""
     calls: Mapping[str, int] = field(default_factory=dict)
     """Tool to how often it has been called, refused calls included."""
     fired: Mapping[int, int] = field(default_factory=dict)
@@ -30,7 +32,8 @@ class State:
     @classmethod
     def begin(cls, *, world: dict[str, Any], clock: str) -> State:
         """The state in which an episode starts."""
-        return cls(world=world, start=world, clock=instant_text(datetime.datetime.fromisoformat(clock)))
+        instant = instant_text(datetime.datetime.fromisoformat(clock))
+        return cls(world=world, start=world, clock=instant, start_clock=instant)
 
     def digest(self) -> str:
         """Equal digests promise equal answers to equal calls of one task variant's tools."""
@@ -77,6 +80,8 @@ class Outcome:
     state: State
     fault: str | None = None
     """The fault that fired, as `kind#place` among the task's; None where none did."""
+    is_broken: bool = False
+    """Whether the mock itself could not answer, which is the suite's fault and not the model's."""
 
 
 def instant_text(instant: datetime.datetime) -> str:

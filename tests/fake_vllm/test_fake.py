@@ -18,6 +18,7 @@ from typing import Any
 
 import httpx
 import pytest
+from patience import LONG_S
 
 from . import Call, FakeConfig, FakeVllm, Faults, Reply, Script
 from .text import decode, encode
@@ -350,7 +351,7 @@ def test_the_program_serves_as_told_and_stops_at_a_signal(
     assert config["cache_config"]["enable_prefix_caching"] is False
     assert config["scheduler_config"]["max_num_seqs"] == 1
     process.terminate()
-    log, _ = process.communicate(timeout=20)
+    log, _ = process.communicate(timeout=LONG_S)
     assert process.returncode == 0
     assert "Using FLASH_ATTN attention backend" in log
 
@@ -363,7 +364,7 @@ def test_a_dead_program_leaves_a_child_in_its_group(program: Callable[..., subpr
     engine = next(found for line in process.stdout if (found := re.match(r"\(EngineCore pid=(\d+)\)", line)))
     with pytest.raises(httpx.TransportError):
         HTTP.post(f"{url}/v1/chat/completions", json={"messages": user("Hi")})
-    assert process.wait(timeout=20) == 1
+    assert process.wait(timeout=LONG_S) == 1
     assert os.getpgid(int(engine[1])) == process.pid
 
 
@@ -384,6 +385,6 @@ def test_the_program_fails_as_told(
     text: str,
 ) -> None:
     process = program(*arguments, **env)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=LONG_S)
     assert process.returncode == code
     assert text in errors

@@ -14,7 +14,7 @@ from agenteval.audit import RunFacts, audit_run, run_verdict
 from agenteval.compare import compare
 from agenteval.digest import derive_seed
 from agenteval.records import Episode, EpisodeStatus, FaultCount, Grade, RunEnd, StopReason, Turn, Verdict
-from agenteval.report import RunSummary, exit_code, summary_json, summary_text
+from agenteval.report import RunSummary, exit_code, passed_text, summary_json, summary_text
 
 Recorded = tuple[RunFacts, list[Turn]]
 
@@ -173,6 +173,31 @@ def test_summary_for_people(name: str) -> None:
 def test_summary_for_machines(name: str) -> None:
     text = json.dumps(summary_json(RUNS[name][0]()), indent=2, ensure_ascii=True)
     check_golden(f"summary/{name}.json", text + "\n")
+
+
+def test_that_an_episode_is_not_graded_is_said_once() -> None:
+    of = kept()
+    grades = tuple(replace(grade, passed=None, reason="not graded: there is no key 'a'") for grade in of.grades)
+    lines = summary_text(replace(of, grades=grades)).splitlines()
+    assert "          not graded: task/base: there is no key 'a' (2 episodes)" in lines
+
+
+def test_an_agent_of_ones_own_is_named() -> None:
+    run = replace(kept().run, agent="my.graphs:plan")
+    assert summary_text(replace(kept(), run=run)).splitlines()[0].endswith(", model fake, agent my.graphs:plan")
+
+
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [
+        pytest.param({"passed": 5, "graded": 6, "not_graded": 0}, "5 of 6 (83%)", id="all-graded"),
+        pytest.param({"passed": 4, "graded": 4, "not_graded": 2}, "4 of 4 (100%), 2 not graded", id="some"),
+        pytest.param({"passed": 0, "graded": 0, "not_graded": 3}, "-, 3 not graded", id="none-graded"),
+        pytest.param({"passed": 0, "graded": 0, "not_graded": 0}, "-", id="nothing-yet"),
+    ],
+)
+def test_a_share_says_how_many_are_left_out_of_it(counts: dict[str, int], text: str) -> None:
+    assert passed_text(**counts) == text
 
 
 @pytest.mark.parametrize("name", list(RUNS))

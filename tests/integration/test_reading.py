@@ -41,7 +41,7 @@ def test_runs_as_a_table(reader: CommandLine) -> None:
     done = reader("runs")
     assert done.code == 0
     head, rule, newest, oldest = done.out.splitlines()
-    assert head.split() == "run suite contract model episodes pass rate diverged verdict".split()
+    assert head.split() == "run suite contract model episodes passed diverged verdict".split()
     assert set(rule) <= {"-", " "}
     assert (newest.split()[2], newest.split()[-1]) == ("default", "diverged")
     assert (oldest.split()[2], oldest.split()[-1], "4/4" in oldest) == ("strict", "kept", True)

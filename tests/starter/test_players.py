@@ -51,7 +51,7 @@ def test_the_same_script_gives_the_same_bytes_again(label: str) -> None:
 
 @pytest.mark.parametrize("label", VARIANTS)
 def test_a_perfect_player_meets_every_declared_fault(label: str) -> None:
-    declared = {fault_label(place, fault) for place, fault in enumerate(VARIANTS[label].faults)}
+    declared = {fault_label(place, fault.kind) for place, fault in enumerate(VARIANTS[label].faults)}
     met = {call.fault for call in perform(VARIANTS[label], PLAYERS["perfect"][label]).calls}
     assert met - {None} == declared
 

@@ -171,6 +171,7 @@ def tool_calls(place: int) -> st.SearchStrategy[ToolCall]:
         arguments=TEXT,
         result=TEXT,
         error=maybe(TEXT),
+        is_broken=maybe(st.booleans()),
         state_digest=TEXT,
         world_patch=st.lists(OBJECTS, max_size=2).map(tuple),
         is_repeatable=st.booleans(),

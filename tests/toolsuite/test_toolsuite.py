@@ -84,7 +84,7 @@ def test_a_perfect_player_passes_every_check(label: str) -> None:
 
 @pytest.mark.parametrize("label", VARIANTS)
 def test_a_perfect_player_meets_every_declared_fault(label: str) -> None:
-    declared = {fault_label(place, fault) for place, fault in enumerate(VARIANTS[label].faults)}
+    declared = {fault_label(place, fault.kind) for place, fault in enumerate(VARIANTS[label].faults)}
     assert {call.fault for call in perfect(label).calls if call.fault is not None} == declared
 
 

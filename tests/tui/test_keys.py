@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
+from agenteval.records import Verdict
 from agenteval.tui.app import BrowserApp
 from agenteval.tui.diff import DiffScreen
 from agenteval.tui.evidence import EvidenceScreen
@@ -14,7 +16,7 @@ from agenteval.tui.help import HelpScreen
 from agenteval.tui.pairs import PairsScreen
 from agenteval.tui.runs import RunsScreen
 
-from .builders import drive, press, screen_text, shown
+from .builders import drive, make_run, make_trajectory, make_turn, press, screen_text, shown, write_run
 
 
 def test_runs_show_contract_model_episodes_pass_rate_divergences_and_verdict(two_runs: Path) -> None:
@@ -24,6 +26,23 @@ def test_runs_show_contract_model_episodes_pass_rate_divergences_and_verdict(two
         assert line.split()[2:] == ["default", "tiny", "8/8", "100%", "2/4", "≠", "diverged"]
 
     drive(two_runs, script)
+
+
+@pytest.mark.parametrize(("width", "seen"), [(80, ["100%", "?"]), (120, ["100%", "?", "1"])])
+def test_episodes_that_are_not_graded_are_seen_beside_the_share_of_the_others(
+    path: Path, width: int, seen: list[str]
+) -> None:
+    run = make_run()
+    graded, other = (make_trajectory(run, place, "rent", place, [make_turn()]) for place in range(2))
+    write_run(path, run, [graded, replace(other, passed=None)], verdict=Verdict.KEPT)
+
+    async def script(app: BrowserApp, pilot: Pilot[None]) -> None:
+        await shown(pilot, "1 run; ? 1 episode not graded")
+        line = next(line for line in screen_text(app).splitlines() if "tiny" in line)
+        words = line.split()
+        assert words[words.index("2/4") + 1 :][: len(seen)] == seen
+
+    drive(path, script, size=(width, 24))
 
 
 def test_a_run_with_one_repeat_shows_a_dash_and_not_zero_divergences(two_runs: Path) -> None:

@@ -192,6 +192,7 @@ def test_what_a_model_wrote_is_shown_and_never_obeyed(path: Path, size: tuple[in
         arguments=HOSTILE,
         result=HOSTILE,
         error=HOSTILE,
+        is_broken=True,
         state_digest="",
         world_patch=({"op": HOSTILE, "path": HOSTILE, "value": HOSTILE},),
         is_repeatable=True,

@@ -7,18 +7,22 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import pydantic
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import Field
 
+from agenteval import words
 from agenteval.errors import FileProblemsError
 from agenteval.loading import (
     MAX_DEPTH,
     MAX_FILE_BYTES,
+    MAX_FINDINGS,
     Document,
     Frozen,
+    findings_text,
     key_text,
     raise_if_any,
     read_yaml,
@@ -48,6 +52,7 @@ class Drawing(Frozen):
     unit: Literal["metre", "inch"] = "metre"
     shapes: tuple[Annotated[Circle | Square, Field(discriminator="kind")], ...] = Field(default=(), min_length=1)
     free: dict[str, Any] = Field(default_factory=dict)
+    mixed: list[int] | dict[str, int] = Field(default_factory=list)
 
 
 def write(folder: Path, text: str | bytes) -> Path:
@@ -261,7 +266,7 @@ def test_no_bytes_raise_anything_but_file_problems(tmp_path: Path, content: byte
     [
         pytest.param(
             "name: x\nnam: y\nshapes: [{kind: square, side: 1}]",
-            (2, "nam", "unknown key 'nam'. Did you mean 'name'? Known: free, name, shapes, unit."),
+            (2, "nam", "unknown key 'nam'. Did you mean 'name'? Known: free, mixed, name, shapes, unit."),
             id="unknown-key",
         ),
         pytest.param(
@@ -274,7 +279,36 @@ def test_no_bytes_raise_anything_but_file_problems(tmp_path: Path, content: byte
             (3, "shapes[0]", "'sqare' is not one of 'circle', 'square'. Did you mean 'square'?"),
             id="unknown-kind",
         ),
-        pytest.param("name: x\nshapes:\n  - side: 1", (3, "shapes[0]", "the key 'kind' is missing"), id="no-kind"),
+        pytest.param(
+            "name: x\nshapes:\n  - side: 1",
+            (3, "shapes[0]", "the key 'kind' is missing; it says which is meant: circle, square"),
+            id="no-kind",
+        ),
+        pytest.param(
+            "name: x\nshapes: [{kind: 5, side: 1}]",
+            (2, "shapes[0]", "5 is not one of 'circle', 'square'."),
+            id="a-kind-that-is-no-text",
+        ),
+        pytest.param(
+            "name: x\nshapes: [{kind: square, side: " + "x" * 90 + "}]",
+            (2, "shapes[0].side", "must be a whole number, not a text of 90 characters"),
+            id="a-long-text",
+        ),
+        pytest.param(
+            "name: [" + "word, " * 90 + "]\nshapes: [{kind: square, side: 1}]",
+            (1, "name", "must be a text (in quotes where it looks like something else), not a list of 90"),
+            id="a-long-list",
+        ),
+        pytest.param(
+            "name: x\nshapes: [{kind: square, side: 1, " + "y" * 500 + ": 1}]",
+            (2, f"shapes[0].{'y' * 500}", "unknown key a text of 500 characters. Known: kind, side."),
+            id="a-long-key",
+        ),
+        pytest.param(
+            "name: x\nshapes: [{kind: square, side: 1}]\nmixed: 5",
+            (3, "mixed", "must be a list or a mapping of keys to values, not 5"),
+            id="one-of-two-forms",
+        ),
         pytest.param("shapes: [{kind: square, side: 1}]", (1, "name", "the key 'name' is missing"), id="missing"),
         pytest.param(
             "name: x\nunit: meter\nshapes: [{kind: square, side: 1}]",
@@ -307,6 +341,35 @@ def test_a_problem_names_its_place_and_the_nearest_right_word(
     ((line, key, message),) = problems_of(tmp_path, text)
     assert (line, key) == expected[:2]
     assert expected[2] is None or message == expected[2]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("same: 1\n", id="one-key-many-times"),
+        pytest.param("<<: 1\n", id="merge-keys"),
+        pytest.param("? [a]\n: 1\n", id="keys-that-are-lists"),
+    ],
+)
+def test_after_so_many_problems_the_rest_of_a_file_is_not_read(tmp_path: Path, line: str) -> None:
+    found = read_yaml(write(tmp_path, line * 1_000)).problems
+    assert len(found) == MAX_FINDINGS + 1
+    assert found[-1].message == "more than 100 problems; the rest of the file was not read"
+
+
+def test_a_mapping_is_searched_once_for_the_lines_of_all_its_keys(tmp_path: Path) -> None:
+    document = read_yaml(write(tmp_path, "".join(f"k{number}: 1\n" for number in range(50))))
+    assert [document.line((f"k{number}",)) for number in range(50)] == list(range(1, 51))
+    assert len(document._pairs) == 1
+
+
+def test_a_model_made_in_python_has_its_findings_in_the_same_words() -> None:
+    with pytest.raises(pydantic.ValidationError) as caught:
+        Drawing(name="x", shapes=({"kind": "circle", "radus": 1.0, "radius": "1"},))  # type: ignore[arg-type]
+    assert findings_text(caught.value) == (
+        "shapes[0].radius: must be a number, not '1'; "
+        "shapes[0].radus: unknown key 'radus'. Did you mean 'radius'? Known: kind, radius."
+    )
 
 
 def test_every_problem_is_reported_at_once_in_order_of_line(tmp_path: Path) -> None:
@@ -382,6 +445,26 @@ def test_a_key_path_as_text(key: tuple[str | int, ...], text: str) -> None:
 )
 def test_nearest_names_a_word_only_where_one_is_near(word: str, hint: str) -> None:
     assert nearest(word, ["temperature", "seed"]) == hint
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        pytest.param("get_thong_1234", id="like-many"),
+        pytest.param("x" * 100_000, id="long"),
+        pytest.param("", id="empty"),
+    ],
+)
+def test_a_word_is_compared_with_so_many_others_at_most(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[list[str]] = []
+    monkeypatch.setattr(words.difflib, "get_close_matches", lambda _, known, **__: compared.append(known) or [])
+    nearest(word, [f"get_thing_{number}" for number in range(5_000)])
+    assert [len(known) <= words.MAX_COMPARED for known in compared] == [True]
+
+
+def test_the_nearest_of_thousands_is_found_by_its_length_and_an_end() -> None:
+    known = [*(f"other_{number}" for number in range(5_000)), "kilo_stock"]
+    assert nearest("kilo_stokc", known) == " Did you mean 'kilo_stock'?"
 
 
 def test_a_loaded_model_cannot_be_changed(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from agenteval.interchange.checks import (
 from agenteval.interchange.draft import Draft, starting_messages
 from agenteval.interchange.names import fitting_name
 from agenteval.interchange.report import EVERY
+from agenteval.spec.suite import MAX_TURNS
 
 MAPPED = (
     ("question[0]", "prompt, or messages where there are several"),
@@ -37,8 +38,6 @@ MAPPED = (
 """What of the format goes where."""
 TURNS_A_MESSAGE = 20
 """The benchmark ends a conversation when one message of the user's took more model calls."""
-MAX_TURNS = 200
-"""The task language's own limit for a whole task."""
 _PROMPT = "You help the user by calling tools. When you have done what was asked, say so in a short answer."
 _EVERY_TASK = {
     "system prompt": "the benchmark has none for models that call tools natively; here there is a plain one",

@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agenteval import expressions
 from agenteval.interchange.checks import MAX_EXPECTED_CALLS, TOO_MANY_CALLS, without_templates
 from agenteval.interchange.draft import FIXED_RESULT_REASON, Draft, mock, observed_mock
 from agenteval.interchange.names import fitting_name
 from agenteval.interchange.report import EVERY
 from agenteval.interchange.schemas import inferred, widened
-from agenteval.interchange.tau2.criteria import ToolNames, checks_of
+from agenteval.interchange.tau2.criteria import ToolNames, checks_of, note_untold_texts
 from agenteval.interchange.tau2.files import Domain, read_domain
 from agenteval.interchange.tau2.models import Action, Description, Tau2Task, ToolCall
 from agenteval.interchange.tau2.prompt import messages_of
@@ -175,10 +176,12 @@ def _add_task(task: Tau2Task, names: ToolNames, database: Mapping[str, Any], dra
     name = fitting_name(source, prefix="task", taken=draft.tasks)
     instructions = task.user_scenario.instructions
     domain = None if isinstance(instructions, str) else instructions.domain
+    messages = messages_of(task, source, draft)
+    note_untold_texts(task, source, "\n".join([draft.system_prompt, *expressions.texts(messages)]), draft)
     draft.ids[name] = source
     draft.tasks[name] = {
         "name": name,
-        **messages_of(task, source, draft),
+        **messages,
         "world": without_templates(_world(task, source, database, draft)),
         "checks": checks,
         "tags": [f"id:{source}", *([f"domain:{domain}"] if domain else [])],

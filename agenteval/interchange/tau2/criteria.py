@@ -26,6 +26,9 @@ _STATE = (
     "that another way to the same state fails"
 )
 _UNBOUNDED = "without a tools.py it is not known which tools write: calls that should not have been made go unnoticed"
+_UNTOLD = (
+    "it is not in what the agent is told, and the mocks give a fixed result: the check can be passed by a guess alone"
+)
 _MANY_DIGITS = re.compile(r"\d{4}")
 
 
@@ -77,6 +80,24 @@ def checks_of(task: Tau2Task, source: str, names: ToolNames, draft: Draft) -> li
     if "NL_ASSERTION" in basis and work.criteria.nl_assertions:
         work.lose("reward_basis", "NL_ASSERTION counts in the benchmark and is not judged here")
     return work.checks
+
+
+def note_untold_texts(task: Tau2Task, source: str, told: str, draft: Draft) -> None:
+    """Note the texts that the agent must say and cannot know, since only the benchmark's code would tell them.
+
+    Args:
+        task: As read.
+        source: Its id.
+        told: All that the agent reads of the task.
+        draft: Takes the notes.
+    """
+    criteria = task.evaluation_criteria
+    if criteria is None or "COMMUNICATE" not in criteria.reward_basis:
+        return
+    known = told.lower().replace(",", "")
+    for number, text in enumerate(criteria.communicate_info or ()):
+        if text.lower().replace(",", "") not in known:
+            draft.lose(source, f"{_PLACE}.communicate_info[{number}]", _UNTOLD)
 
 
 def _add_calls(work: _Criteria, basis: set[str]) -> None:

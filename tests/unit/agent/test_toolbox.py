@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import random
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import run_records as made
@@ -16,9 +20,9 @@ from .conftest import Stage, StageBuilder
 LETTERS = "abcdefgh"
 
 
-def one_turn(stage: StageBuilder, letters: str = LETTERS) -> Stage:
+def one_turn(stage: StageBuilder, letters: str = LETTERS, **options: Any) -> Stage:
     """An episode whose model has just asked for as many pushes as there are letters."""
-    episode = stage([Reply(calls=[Call("push", {"item": letter}) for letter in letters])])
+    episode = stage([Reply(calls=[Call("push", {"item": letter}) for letter in letters])], **options)
     client = episode.context.openai()
     client.chat.completions.create(
         model="fake",
@@ -68,3 +72,57 @@ def test_a_call_records_the_state_it_saw_and_what_it_changed(stage: StageBuilder
     assert first.state_digest != second.state_digest
     assert first.world_patch == ({"op": "replace", "path": "/stack", "value": ["x"]},)
     assert made.VARIANT.world == {"stack": []}, "the task's own world is not changed"
+
+
+def spoil_world(stage: Stage) -> None:
+    stage.toolbox.world["stack"].append("mine")
+
+
+def spoil_schemas(stage: Stage) -> None:
+    for schema in stage.toolbox.schemas():
+        schema["function"]["parameters"].clear()
+
+
+def spoil_mocks(stage: Stage) -> None:
+    for mock in stage.toolbox.mocks.values():
+        mock.parameters.clear()
+
+
+def spoil_langchain_tools(stage: Stage) -> None:
+    for tool in stage.context.langchain_tools():
+        tool.args_schema.clear()  # type: ignore[union-attr]
+
+
+def spoil_messages(stage: Stage) -> None:
+    stage.context.messages()[0]["content"] = "Do nothing."
+
+
+@pytest.mark.parametrize("spoil", [spoil_world, spoil_schemas, spoil_mocks, spoil_langchain_tools, spoil_messages])
+def test_what_an_agent_does_to_what_it_is_given_reaches_nothing_else(
+    stage: StageBuilder, spoil: Callable[[Stage], None]
+) -> None:
+    episode = one_turn(stage)
+    variant = json.dumps([made.VARIANT.fields(), [tool.parameters for tool in made.VARIANT.tools]])
+    before = episode.toolbox.world, episode.toolbox.schemas(), episode.context.messages()
+    spoil(episode)
+    assert (episode.toolbox.world, episode.toolbox.schemas(), episode.context.messages()) == before
+    assert json.dumps([made.VARIANT.fields(), [tool.parameters for tool in made.VARIANT.tools]]) == variant
+
+
+def test_an_agent_sees_the_parameters_in_the_order_in_which_they_are_written(stage: StageBuilder) -> None:
+    tool = made.VARIANT.tools[0]
+    written = {"type": "object", "properties": {"z": {"type": "string"}, "a": {"type": "string"}}}
+    variant = dataclasses.replace(made.VARIANT, tools=(tool.model_copy(update={"parameters": written}),))
+    (schema,) = [s for s in stage([], variant=variant).toolbox.schemas() if s["function"]["name"] == tool.name]
+    assert json.dumps(schema["function"]["parameters"]) == json.dumps(written)
+
+
+def test_a_mock_that_cannot_answer_is_recorded_as_broken_and_one_that_refuses_is_not(stage: StageBuilder) -> None:
+    """The first lacks a list to push to; the second refuses arguments of another type."""
+    episode = one_turn(stage, variant=dataclasses.replace(made.VARIANT, world={}))
+    for place, arguments in enumerate(('{"item": "a"}', '{"item": 1}')):
+        episode.toolbox.call("push", arguments, f"call_000_{place:02d}")
+    assert [(call.error is not None, call.is_broken) for _, call in episode.recorder.calls] == [
+        (True, True),
+        (True, False),
+    ]

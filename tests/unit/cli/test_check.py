@@ -64,7 +64,14 @@ def test_a_place_without_any_suite_is_a_problem(tmp_path: Path, capsys: pytest.C
     assert (report["digest"], report["warnings"]) == (None, [])
     (problem,) = report["problems"]
     assert (problem["path"], problem["line"], problem["key"]) == (str(tmp_path / place), None, "")
-    assert "it has no suite.yaml. Name a folder" in problem["message"]
+    assert "it has no suite.yaml. A suite is a folder" in problem["message"]
+    assert "`agenteval new suite FOLDER`" in problem["message"]
+
+
+@pytest.mark.parametrize("name", ["suite.yaml", "travel.yaml"])
+def test_a_file_of_a_suite_stands_for_the_suite(suite: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert main(["check", str(suite / name)]) == 0
+    assert capsys.readouterr().out.startswith(f"{suite}  suite starter: ")
 
 
 def test_what_a_file_says_cannot_steer_the_terminal(suite: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from patience import LONG_S
 
 from agenteval.cli import main
 
@@ -68,6 +69,15 @@ def test_what_cannot_be_graded_ends_with_2(played: Played, tmp_path: Path) -> No
     code, shown = played("finish a\n", str(tmp_path), "t")
     assert code == 2
     assert "not graded" in shown
+
+
+def test_a_blind_player_sees_what_a_model_sees_and_checks_at_the_end(played: Played) -> None:
+    code, shown = played("world\nchecks\n" + PERFECT, SUITE, "busy-bank", "--blind")
+    before, end = shown.split("passed, 3 of 3 checks")
+    assert code == 0
+    assert before.count("a model does not see that") == 2
+    assert not [line for line in before.splitlines() if line.split()[:1] in (["world"], ["check"], ["fault"], ["vars"])]
+    assert "world#0" in end
 
 
 @pytest.mark.parametrize(
@@ -154,14 +164,14 @@ def test_a_person_at_a_terminal_gets_a_prompt_and_completion() -> None:
         assert call in read_until(ours, b"\n> ")
         os.write(ours, b"\x04")
         assert b"no answer was given" in read_until(ours, b"turns#")
-        assert process.wait(30) == 1
+        assert process.wait(LONG_S) == 1
     finally:
         process.kill()
         process.wait()
         os.close(ours)
 
 
-def read_until(descriptor: int, end: bytes, *, timeout_s: float = 30.0) -> bytes:
+def read_until(descriptor: int, end: bytes, *, timeout_s: float = LONG_S) -> bytes:
     """What a terminal shows, up to an end that must come."""
     shown, deadline = b"", time.monotonic() + timeout_s
     while end not in shown:

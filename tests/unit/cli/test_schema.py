@@ -13,8 +13,8 @@ import yaml
 from golden_files import check_golden
 
 from agenteval.cli import main
-from agenteval.cli.schema import DIALECT, json_schema
 from agenteval.contract import load_contract
+from agenteval.editor_schema import DIALECT, json_schema
 from agenteval.errors import FileProblemsError
 from agenteval.loading import read_yaml
 from agenteval.spec import SuiteFile, SuiteHead, Task, ToolMock
@@ -194,6 +194,13 @@ def test_it_is_a_schema_that_stands_alone(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_unknown_keys_are_refused_everywhere(name: str) -> None:
     assert all(part["additionalProperties"] is False for part in objects(json_schema(name)))
+
+
+@pytest.mark.parametrize("name", ["suite", "file", "task", "tool"])
+def test_every_field_says_what_it_is_where_an_editor_hovers(name: str) -> None:
+    parts = [part for part in objects(json_schema(name)) if "properties" in part]
+    fields = [(key, field) for part in parts for key, field in part["properties"].items()]
+    assert [key for key, field in fields if "description" not in field] == []
 
 
 def test_docstrings_arrive_as_descriptions_on_one_line() -> None:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patience import LONG_S
 
 from agenteval.client import Gate
 
@@ -55,12 +56,12 @@ def test_waiting_for_a_place_is_measured() -> None:
     def holder() -> None:
         with gate.enter():
             inside.set()
-            leave.wait(5)
+            leave.wait(LONG_S)
 
     thread = threading.Thread(target=holder)
     thread.start()
-    inside.wait(5)
-    threading.Timer(0.05, leave.set).start()
+    inside.wait(LONG_S)
+    threading.Timer(0.5, leave.set).start()
     with gate.enter() as slot:
         assert slot.queued_s >= 0.04
         assert slot.peak == 1

@@ -6,13 +6,13 @@ import itertools
 import json
 import subprocess
 import sys
-import time
 from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import LONG_S, does_not_hang
 
 from agenteval import expressions
 from agenteval.expressions import MAX_STEPS, ExpressionError, scope, values
@@ -22,12 +22,13 @@ STEPS = f"its macros take more than {MAX_STEPS:,} steps"
 SIZE = "a value in it is larger than 1,000,000 values and characters"
 
 
-def why_refused(source: str, *, within_s: float = 1, **names: Any) -> str:
-    """Why an expression has no value; that must be known soon."""
-    began = time.process_time()
+pytestmark = does_not_hang
+
+
+def why_refused(source: str, **names: Any) -> str:
+    """Why an expression has no value."""
     with pytest.raises(ExpressionError) as caught:
         expressions.evaluate(source, names)
-    assert time.process_time() - began < within_s
     return str(caught.value).rpartition(" failed: ")[2]
 
 
@@ -74,7 +75,7 @@ def test_a_text_that_grows_by_nested_macros_is_stopped() -> None:
 
 def test_a_list_that_grows_by_nested_macros_is_stopped() -> None:
     grow = "[[1]]" + ".map(s, s + s + s + s + s + s + s + s)" * 20
-    assert why_refused(f"{grow}[0].size()", within_s=4) == SIZE
+    assert why_refused(f"{grow}[0].size()") == SIZE
 
 
 @pytest.mark.parametrize(
@@ -111,20 +112,16 @@ def test_a_problem_that_a_macro_swallows_is_still_a_problem() -> None:
     ],
 )
 def test_cels_own_patterns_take_no_long_time(pattern: str, text: str) -> None:
-    began = time.process_time()
     try:
         assert expressions.evaluate("t.matches(p)", {"t": text, "p": pattern}) is False
     except ExpressionError:
         assert "{100}" in pattern
-    assert time.process_time() - began < 1
 
 
 def test_a_pattern_that_backtracks_for_years_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(values, "PATTERN_TIMEOUT_S", 0.1)
-    began = time.process_time()
     with pytest.raises(ExpressionError, match=r"was not settled within 0\.1 s"):
         expressions.pattern_matches("^(a|a)*$", "a" * 100 + "!")
-    assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize(
@@ -150,17 +147,17 @@ def test_no_text_of_an_expression_takes_long_or_ends_the_process(source: str) ->
         [
             sys.executable,
             "-c",
-            "import sys, time\nfrom agenteval import expressions\nbegan = time.process_time()\n"
-            "try:\n    expressions.evaluate(sys.argv[1], {'a': [[1]]})\nexcept expressions.ExpressionError:\n    pass\n"
-            "print(time.process_time() - began)",
+            "import sys\nfrom agenteval import expressions\n"
+            "try:\n    expressions.evaluate(sys.argv[1], {'a': [[1]]})\n"
+            "except expressions.ExpressionError:\n    pass\n",
             source,
         ],
         capture_output=True,
         text=True,
         check=False,
+        timeout=LONG_S,
     )
     assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 2
 
 
 ORDER = "hgfedcbaijklmnop"

@@ -208,6 +208,20 @@ def test_is_same_compares_json_values(a: Any, b: Any, same: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "wanted", "has"),
+    [
+        pytest.param({"a": 5.0, "b": 1}, {"a": 5}, True, id="others-may-be-there"),
+        pytest.param({"a": 1}, {}, True, id="nothing-is-wanted"),
+        pytest.param({"a": 1}, {"a": True}, False, id="another-type"),
+        pytest.param({}, {"a": None}, False, id="absent-is-not-null"),
+        pytest.param({"a": {"b": 1, "c": 2}}, {"a": {"b": 1}}, False, id="values-are-compared-whole"),
+    ],
+)
+def test_has_all_asks_for_some_keys(given: dict[str, Any], wanted: dict[str, Any], has: bool) -> None:
+    assert expressions.has_all(given, wanted) is has
+
+
+@pytest.mark.parametrize(
     ("condition", "parts"),
     [
         ("a", ["a"]),
@@ -229,3 +243,103 @@ def test_a_condition_is_cut_into_what_it_joins(condition: str, parts: list[str])
 def test_a_word_of_another_language_is_answered_with_cels_own(source: str, hint: str) -> None:
     with pytest.raises(expressions.ExpressionError, match=hint):
         expressions.compile_expression(source)
+
+
+@pytest.mark.parametrize(
+    ("source", "size"),
+    [
+        pytest.param("size('é')", 1, id="accent"),
+        pytest.param("'😀b'.size()", 2, id="beyond-the-first-plane"),
+        pytest.param("size ( world.t )", 3, id="of-a-name"),
+        pytest.param("world.t.split('').size()", 3, id="after-a-call"),
+        pytest.param("[1, 2].size() + size({'a': 1})", 3, id="list-and-map"),
+        pytest.param("size(b'é')", 2, id="bytes"),
+        pytest.param("world.size", 7, id="field-of-that-name"),
+        pytest.param("['size(é)'].map(s, s.size())[0]", 7, id="in-a-macro"),
+    ],
+)
+def test_size_counts_characters(source: str, size: int) -> None:
+    assert expressions.evaluate(source, {"world": {"t": "aéb", "size": 7}}) == size
+
+
+@pytest.mark.parametrize("source", ["size(5)", "true.size()", "size(null)"])
+def test_what_has_no_size_is_an_error(source: str) -> None:
+    with pytest.raises(ExpressionError):
+        expressions.evaluate(source, {})
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param("[] + world", id="name"),
+        pytest.param("[1]+world.b", id="field"),
+        pytest.param("[] + world['b']", id="index"),
+        pytest.param("[] + (true ? world : {})", id="parentheses"),
+        pytest.param("[] + {'b': 1, 'a': 2}", id="literal"),
+        pytest.param("[] + dyn(world)", id="call"),
+        pytest.param("[] + [world][0] . b", id="blanks"),
+        pytest.param("[[]].map(l, l + world)", id="in-a-macro"),
+        pytest.param("([] + world).size() == 3 || true", id="swallowed"),
+    ],
+)
+def test_a_map_is_not_added_to_a_list(source: str) -> None:
+    """The binding would add its keys, in an order that differs from process to process."""
+    with pytest.raises(ExpressionError, match="a map cannot be added"):
+        expressions.evaluate(source, {"world": WORLD})
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        pytest.param("1 + 2 * 3 + 4", 11, id="numbers"),
+        pytest.param("n + n * n - -n", 15, id="names"),
+        pytest.param("1.5e+1 + double(n)", 18.0, id="exponent"),
+        pytest.param("t + t + string(n)", "aa3", id="texts"),
+        pytest.param("[n] + [n, n] + l", [3, 3, 3, 1], id="lists"),
+        pytest.param("l + l.map(x, x + n)", [1, 4], id="macro-added"),
+        pytest.param("l + (l + (l + l))", [1, 1, 1, 1], id="nested"),
+        pytest.param("true ? n + n : n + 1", 6, id="choice"),
+        pytest.param("uint(n) + uint(n) == 6u", True, id="unsigned"),
+        pytest.param("timestamp('2026-01-01T00:00:00Z') + duration('1h')", "2026-01-01T01:00:00Z", id="times"),
+        pytest.param("'+' + t + '+world'", "+a+world", id="plus-in-a-text"),
+        pytest.param("n + n in [6]", True, id="before-in"),
+    ],
+)
+def test_what_can_be_added_is(source: str, value: Any) -> None:
+    assert expressions.evaluate(source, {"n": 3, "t": "a", "l": [1], "world": WORLD}) == value
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        pytest.param(r"""[r"\"] + world.map(k, k) + ["x"]""", ["\\", "a", "b", "c", "x"], id="double"),
+        pytest.param(r"""[R'\'] + world.map(k, k) + ['x']""", ["\\", "a", "b", "c", "x"], id="single"),
+        pytest.param(r"""[r'''\'''] + world.map(k, k) + ['x']""", ["\\", "a", "b", "c", "x"], id="triple"),
+        pytest.param(r"""['''a\''''] + world.map(k, k)""", ["a'", "a", "b", "c"], id="escaped-in-a-triple"),
+    ],
+)
+def test_a_raw_text_ends_at_its_quote_whatever_stands_before(source: str, value: Any) -> None:
+    assert expressions.evaluate(source, {"world": WORLD}) == value
+    assert expressions.render(f"${{{source}}}", {"world": WORLD}) == value
+
+
+def test_a_sum_is_taken_from_left_to_right() -> None:
+    """Python's own compensates since 3.12, and gives exactly 1.0."""
+    assert expressions.evaluate("sum(l)", {"l": [0.1] * 10}) == 0.9999999999999999
+
+
+@pytest.mark.parametrize("source", ["split(world, '')", "replace(world, 'a', 'b')", "world.split('')"])
+def test_a_map_is_no_text(source: str) -> None:
+    with pytest.raises(ExpressionError, match="not a text"):
+        expressions.evaluate(source, {"world": WORLD})
+
+
+def test_many_expressions_in_one_text_are_cut_in_one_pass() -> None:
+    """A text is neither copied nor searched to its end for each of them, which would take hours."""
+    parts = expressions.split_template("$${ ' ${x} " * 50_000)
+    assert len(parts) == 100_001
+
+
+def test_an_expression_that_never_ends_is_looked_for_within_its_longest_length() -> None:
+    with pytest.raises(ExpressionError, match=r"not closed by \} within 2,000 characters"):
+        expressions.split_template("${" + "x" * 2_001 + "}")

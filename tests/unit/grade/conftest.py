@@ -66,5 +66,5 @@ def judge(
 ) -> Grade:
     """The grade of one check; a call stands alone, one a turn, or with its turn."""
     placed = [made if isinstance(made, tuple) else (turn, made) for turn, made in enumerate(calls)]
-    (grade,) = grade_episode(variant(wanted, **fields), Played(episode=how, calls=placed, output_tokens=tokens))
+    (grade,) = grade_episode(variant(wanted, **fields), Played.of(how, calls=placed, output_tokens=tokens))
     return grade

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval import expressions
@@ -31,6 +31,10 @@ from .conftest import check, episode, judge
         pytest.param({"number": 5, "unit": ["kg"]}, "7 kg, 5 lb", False, id="unit-of-another-number"),
         pytest.param({"number": 5, "unit": ["kg"]}, "5 lb, which is 5 kg", True, id="one-of-two-numbers"),
         pytest.param({"number": 20, "unit": ["%"]}, "20%", True, id="percent"),
+        pytest.param({"number": 5, "unit": ["$"]}, "US$5", True, id="sign-behind-a-letter"),
+        pytest.param({"number": -5, "unit": ["$"]}, "-$5", True, id="unit-inside-the-sign"),
+        pytest.param({"number": -5, "unit": ["EUR"]}, "EUR -5", True, id="unit-before-the-sign"),
+        pytest.param({"number": 5, "unit": ["EUR"]}, "EUR5", True, id="word-right-before"),
         pytest.param({"number": 20, "unit": ["°C"]}, "-20 °C", False, id="sign"),
         pytest.param({"number": 5, "unit": ["m/s"]}, "5 m/s", True, id="slash"),
         pytest.param({"number": 5, "unit": ["m"]}, "5 m/s", True, id="no-letter-follows-on"),
@@ -43,6 +47,17 @@ from .conftest import check, episode, judge
         pytest.param({"one_of": ["O2."]}, "o2", True, id="punctuation-of-the-text-itself"),
         pytest.param({"one_of": ["STRASSE"]}, "Straße", True, id="case-folded"),
         pytest.param({"one_of": ["..."]}, "", True, id="nothing-but-punctuation"),
+        pytest.param({"one_of": ["-5"]}, "5", False, id="a-sign-is-no-punctuation"),
+        pytest.param({"one_of": ["5"]}, "-5", False, id="a-sign-of-the-answer-neither"),
+        pytest.param({"one_of": ["C++"]}, "C", False, id="plus"),
+        pytest.param({"one_of": ["C++"]}, "`c++`.", True, id="plus-in-code"),
+        pytest.param({"one_of": ["__init__"]}, "init", False, id="underscores-of-the-text-itself"),
+        pytest.param({"one_of": ["__init__"]}, "__init__", True, id="the-very-text"),
+        pytest.param({"one_of": ["yes"]}, "\u201cYes.\u201d", True, id="quotes"),
+        pytest.param({"one_of": ["yes"]}, "**Yes**.", True, id="mark-outside-of-the-emphasis"),
+        pytest.param({"one_of": ["yes"]}, "(yes)", False, id="parentheses-count"),
+        pytest.param({"one_of": ["$5"]}, "5", False, id="currency"),
+        pytest.param({"one_of": ["yes"]}, "*" * 100_000 + "yes" + "*" * 100_000, False, id="very-much-emphasis"),
         pytest.param({"excludes": ["error"]}, "all fine", True, id="excludes"),
         pytest.param({"excludes": ["error"]}, "An ERROR came", False, id="excludes-in-either-case"),
         pytest.param({"excludes": ["a", "z"]}, "buzz", False, id="excludes-any"),
@@ -92,6 +107,7 @@ def test_a_text_that_is_no_pattern_is_told_before_anything_runs(pattern: str) ->
         check(kind="answer", pattern=pattern)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40), st.text("0123456789.,-+ekKgG$% \u0661", max_size=20))
 def test_any_answer_can_be_judged_by_every_condition(text: str, numbers: str) -> None:
     wanted = check(
@@ -100,6 +116,7 @@ def test_any_answer_can_be_judged_by_every_condition(text: str, numbers: str) ->
     assert judge(wanted, episode(answer=text + numbers)).passed in (True, False)
 
 
+@settings(deadline=None)
 @given(st.integers(-(10**6), 10**6), st.sampled_from(["kg", "$", "%", "€", "square metres"]), st.booleans())
 def test_a_number_with_its_unit_passes_on_either_side(number: int, unit: str, before: bool) -> None:
     answer = f"It is {unit} {number:,}." if before else f"It is {number:,} {unit}."

@@ -73,11 +73,48 @@ def test_called_may_ask_for_calls_that_failed(fields: dict[str, Any], count: int
     [
         pytest.param("has(args.sum) && args.sum == 9", False, id="a-call-in-vain-counts"),
         pytest.param("has(args.sum) && args.sum == 10", True, id="no-such-call"),
-        pytest.param("args.to == 'ann'", None, id="cannot-be-asked-of-every-call"),
+        pytest.param("args.to == 'ann'", False, id="the-one-that-is-meant-decides"),
+        pytest.param("args.to == 'eve'", True, id="not-meant-where-it-cannot-be-asked-of-a-call-in-vain"),
+        pytest.param("result.left == 0", None, id="cannot-be-asked-of-a-call-that-succeeded"),
+        pytest.param("result.left == 95", False, id="cannot-be-asked-of-one-and-is-true-of-another"),
     ],
 )
 def test_not_called_looks_at_calls_in_vain_too(where: str, passed: bool | None) -> None:
     assert judge(check(kind="not_called", tool="pay", where=where), episode(), *PAID).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("fields", "passed"),
+    [
+        pytest.param({"outcome": "error", "at_least": 1}, False, id="no-call-in-vain-is-meant"),
+        pytest.param({"outcome": "any", "at_most": 1}, True, id="the-call-in-vain-is-not-meant"),
+        pytest.param({"outcome": "success"}, True, id="success"),
+    ],
+)
+def test_a_call_in_vain_of_which_the_condition_cannot_be_asked_is_not_meant(
+    fields: dict[str, Any], passed: bool
+) -> None:
+    wanted = check(kind="called", tool="pay", where="args.to == 'ann'", **fields)
+    assert judge(wanted, episode(), *PAID).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("fields", "passed"),
+    [
+        pytest.param({"at_least": 1}, True, id="enough-without-it"),
+        pytest.param({"at_least": 3}, False, id="too-few-even-with-it"),
+        pytest.param({"at_least": 0, "at_most": 0}, False, id="too-many-without-it"),
+        pytest.param({"at_least": 0, "at_most": 2}, True, id="not-too-many-even-with-it"),
+        pytest.param({"at_least": 2}, None, id="it-decides-whether-there-are-enough"),
+        pytest.param({"at_least": 1, "at_most": 1}, None, id="it-decides-whether-there-are-too-many"),
+    ],
+)
+def test_a_condition_that_cannot_be_asked_of_a_success_matters_only_where_it_decides(
+    fields: dict[str, Any], passed: bool | None
+) -> None:
+    """Of two payments that succeeded, the first has something left, and the result of the second is no object."""
+    wanted = check(kind="called", tool="pay", where="result.left == 95", **fields)
+    assert judge(wanted, episode(), *PAID).passed is passed
 
 
 def test_arguments_and_condition_must_both_hold() -> None:
@@ -244,7 +281,7 @@ def test_whatever_a_model_wrote_every_check_can_be_judged(arguments: str, result
         check(kind="called", tool="pay", where="has(args.a) || result == 1"),
         check(kind="order", tools=["pay", "pay"]),
     ]
-    how = Played(episode=episode(), calls=[(0, made)], output_tokens=1)
+    how = Played.of(episode(), calls=[(0, made)], output_tokens=1)
     grades = grade_episode(variant(*checks, functions=[function]), how)
     assert grades[0].passed is True
     assert all(grade.passed in (True, False) for grade in grades[1:3])
@@ -256,7 +293,7 @@ def test_a_check_that_cannot_be_evaluated_makes_the_episode_not_graded_and_the_o
         check(kind="world", that="world.gone == 1"),
         check(kind="turns", at_most=1),
     ]
-    grades = grade_episode(variant(*checks), Played(episode=episode(turns=2), calls=(), output_tokens=0))
+    grades = grade_episode(variant(*checks), Played.of(episode(turns=2), calls=(), output_tokens=0))
     assert [grade.passed for grade in grades] == [True, None, False]
     assert has_passed(grades) is None
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval.grade import MAX_ANSWER_CHARACTERS, Played, grade_episode, has_passed
+from agenteval.grade import Played, grade_episode, has_passed
 from agenteval.records import Grade
-from agenteval.tools import UNANSWERED
 
 from .conftest import call, check, episode, judge, variant
+
+LONG = "x" * 1_000_000
 
 
 @pytest.mark.parametrize(
@@ -43,7 +45,10 @@ from .conftest import call, check, episode, judge, variant
         pytest.param({"contains": ["x"], "number": 1}, "x", False, id="every-condition"),
         pytest.param({"contains": ["x"]}, None, False, id="no-answer"),
         pytest.param({"contains": ["x"]}, "", False, id="empty-answer"),
-        pytest.param({"pattern": "end$"}, "x" * MAX_ANSWER_CHARACTERS + "end", False, id="cut-off"),
+        pytest.param({"contains": ["end"]}, f"{LONG}end", True, id="contains-at-a-far-end"),
+        pytest.param({"excludes": ["end"]}, f"{LONG}end", False, id="excludes-at-a-far-end"),
+        pytest.param({"pattern": "end$"}, f"{LONG}end", True, id="pattern-at-a-far-end"),
+        pytest.param({"number": 7}, f"{LONG} 7", True, id="number-at-a-far-end"),
     ],
 )
 def test_answer(fields: dict[str, Any], answer: str | None, passed: bool) -> None:
@@ -123,7 +128,7 @@ def test_turns(turns: int, passed: bool) -> None:
 
 def test_a_grade_says_which_check_of_which_episode_it_is() -> None:
     checks = [check(kind="turns", at_most=3), check(kind="not_called", tool="x", weight=2.5)]
-    grades = grade_episode(variant(*checks), Played(episode=episode(), calls=(), output_tokens=0))
+    grades = grade_episode(variant(*checks), Played.of(episode(), calls=(), output_tokens=0))
     assert [(g.check, g.kind, g.weight, g.episode_id) for g in grades] == [
         (0, "turns", 1.0, "run/00003"),
         (1, "not_called", 2.5, "run/00003"),
@@ -186,10 +191,48 @@ def test_an_episode_passes_when_all_its_checks_do(passed: list[bool | None], ove
     assert has_passed(grades) is overall
 
 
+BROKEN = replace(call("pay", error="no such key"), is_broken=True)
+
+
 def test_what_follows_a_mock_that_could_not_answer_is_not_graded_instead_of_failed() -> None:
-    broken = call("pay", error=f"{UNANSWERED} 'pay' could not answer: no such key")
     wanted = check(kind="called", tool="pay")
-    grade = judge(wanted, episode(), (0, broken))
-    assert grade.passed is None
-    assert "could not answer" in grade.reason
-    assert judge(wanted, episode(), (0, broken), (1, call("pay"))).passed is True
+    grade = judge(wanted, episode(), BROKEN)
+    assert (grade.passed, grade.reason) == (None, "not graded: no such key")
+    assert judge(wanted, episode(), BROKEN, call("pay")).passed is True
+
+
+def test_a_broken_mock_is_no_error_that_a_check_can_want() -> None:
+    assert judge(check(kind="called", tool="pay", outcome="error"), episode(), BROKEN).passed is None
+
+
+@pytest.mark.parametrize("error", ["the mock of 'pay' could not answer", "broken"])
+def test_a_model_cannot_talk_itself_out_of_a_failure(error: str) -> None:
+    """A mock may echo its arguments in its errors, so that their words prove nothing."""
+    wanted = check(kind="called", tool="pay")
+    assert judge(wanted, episode(), call("pay", error=error)).passed is False
+
+
+HUGE = "x" * 5_000
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pytest.param(
+            {"kind": "world", "that": f"world.n == 2 || '{HUGE[:1500]}' == 'y'"}, id="condition-that-is-false"
+        ),
+        pytest.param({"kind": "world", "that": f"world.n == 1 || '{HUGE[:1500]}' == 'y'"}, id="condition-that-is-true"),
+        pytest.param({"kind": "called", "tool": "pay", "where": f"args.to == '{HUGE[:1500]}'"}, id="where"),
+        pytest.param({"kind": "called", "tool": "pay", "arguments": {"to": HUGE}}, id="arguments"),
+        pytest.param({"kind": "answer", "contains": [HUGE]}, id="contains"),
+        pytest.param({"kind": "answer", "one_of": [HUGE]}, id="one-of"),
+        pytest.param({"kind": "answer", "pattern": HUGE}, id="pattern"),
+        pytest.param({"kind": "answer", "number": 1, "unit": [HUGE]}, id="unit"),
+        pytest.param({"kind": "order", "tools": ["pay", HUGE]}, id="order"),
+        pytest.param({"kind": "together", "tools": ["pay", HUGE]}, id="together"),
+        pytest.param({"kind": "unchanged"}, id="place"),
+    ],
+)
+def test_a_reason_shows_part_of_what_is_huge(wanted: dict[str, Any]) -> None:
+    grade = judge(check(**wanted), episode(answer="5", world={"n": 1, HUGE: 1}), *CALLS * 100)
+    assert len(grade.reason) < 1_200

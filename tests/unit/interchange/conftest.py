@@ -81,5 +81,5 @@ def failed_checks(variant: TaskVariant, calls: Sequence[Call], answer: str = "do
         placed.append((turn, made.call(turn, tool=tool, arguments=text, error=outcome.error, result=outcome.result)))
         state = outcome.state
     episode = made.episode(made.plan(), answer=answer, world=state.world)
-    played = Played(episode=episode, calls=placed, output_tokens=1)
+    played = Played.of(episode, calls=placed, output_tokens=1)
     return [grade.kind for grade in grade_episode(variant, played) if not grade.passed]

@@ -203,6 +203,29 @@ def test_no_states_are_compared_where_the_benchmark_has_none_to_compare(import_t
     assert [check.kind for check in found.task("free").checks] == ["answer"]
 
 
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        pytest.param("a red kite", True, id="in-the-prompt"),
+        pytest.param("A RED", True, id="in-other-case"),
+        pytest.param("1234", True, id="without-its-comma"),
+        pytest.param("$77.10", False, id="only-code-knows"),
+    ],
+)
+def test_what_the_agent_must_say_and_cannot_know_is_reported(
+    import_tasks: Callable[..., Imported], text: str, is_told: bool
+) -> None:
+    found = import_tasks(
+        task(
+            "a",
+            user_scenario={"instructions": "I want a red kite for 1,234."},
+            evaluation_criteria={"communicate_info": [text], "actions": [{"name": "buy", "arguments": {}}]},
+        )
+    )
+    reasons = found.reasons("a", "evaluation_criteria.communicate_info[0]")
+    assert ["passed by a guess alone" in reason for reason in reasons] == ([] if is_told else [True])
+
+
 def test_a_database_that_would_be_copied_too_often_is_left_out(
     import_tasks: Callable[..., Imported], monkeypatch: pytest.MonkeyPatch
 ) -> None:

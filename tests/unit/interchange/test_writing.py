@@ -45,6 +45,19 @@ def test_yaml_reads_back_equal(tmp_path_factory: pytest.TempPathFactory, value: 
     assert repr(document.data) == repr({"value": value})
 
 
+@given(st.lists(VALUES, min_size=1, max_size=4))
+@example(["a\n\n", "b"])
+@example([{"a": {"b": "c\n\n\n"}}, {"a": "\n"}, "\n\n"])
+def test_items_that_are_written_one_by_one_are_one_list(
+    tmp_path_factory: pytest.TempPathFactory, items: list[Any]
+) -> None:
+    path = tmp_path_factory.mktemp("yaml") / "a.yaml"
+    path.write_text("tasks:\n" + "".join(to_yaml([{"x": item}]) for item in items), encoding="utf-8")
+    document = read_yaml(path)
+    assert not document.problems
+    assert repr(document.data) == repr({"tasks": [{"x": item} for item in items]})
+
+
 @given(VALUES)
 @example("$$${a}")
 @example(["${", "$${", "${vars.x}", "a ${1} b"])

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from patience import LONG_S
 
 from agenteval.models import digest_folder
 from agenteval.models.cache import exclusive
@@ -284,4 +285,4 @@ def test_a_lock_is_exclusive_between_processes(tmp_path: Path) -> None:
         assert other.stdout is not None
         assert other.stdout.readline() == "wait for another pull of the same model\n"
         assert other.poll() is None
-    assert other.communicate(timeout=30)[0] == "held\n"
+    assert other.communicate(timeout=LONG_S)[0] == "held\n"

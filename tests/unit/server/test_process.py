@@ -17,6 +17,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from patience import LONG_S, does_not_hang
 
 from agenteval.errors import InputError, ServerStartError, StoreUnwritableError
 from agenteval.launch import LaunchPlan
@@ -39,9 +40,9 @@ def start_failure(plan: LaunchPlan, options: StartOptions) -> ServerStartError:
     return failure.value
 
 
-def gone_within(leader: int, limit_s: float) -> bool:
-    """Whether a group is empty before the limit."""
-    deadline = time.monotonic() + limit_s
+def is_gone_soon(leader: int) -> bool:
+    """Whether a group is empty before long."""
+    deadline = time.monotonic() + LONG_S
     while time.monotonic() < deadline:
         if not group_members(leader):
             return True
@@ -121,13 +122,13 @@ def test_requests_need_the_boots_key(shared: Shared) -> None:
 
 
 def test_stop_ends_the_whole_group_soon(plan: Plans, options: StartOptions) -> None:
-    server = ManagedServer(plan(), options, quiet)
+    server = ManagedServer(plan(), replace(options, terminate_wait_s=LONG_S), quiet)
     leader = server._guard.pid
     assert any("sleep" in command for command in group_members(leader).values())
     began = time.monotonic()
     assert server.stop() == "stopped"
     assert group_members(leader) == {}
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < LONG_S
     assert list((options.cache_dir / "boots").iterdir()) == []
     assert server.stop() == "stopped", "a second stop says the same"
 
@@ -137,22 +138,22 @@ def test_server_that_ignores_terminate_is_killed(plan: Plans, options: StartOpti
     began = time.monotonic()
     server.stop()
     assert group_members(server._guard.pid) == {}
-    assert 1.0 < time.monotonic() - began < 4.0
+    assert time.monotonic() - began > 1.0
 
 
 def test_kill_ends_the_whole_group_at_once(plan: Plans, options: StartOptions) -> None:
-    server = ManagedServer(plan(IGNORE_SIGTERM="1"), options, quiet)
+    server = ManagedServer(plan(IGNORE_SIGTERM="1"), replace(options, terminate_wait_s=LONG_S), quiet)
     began = time.monotonic()
     server.kill()
     server.stop()
     assert group_members(server._guard.pid) == {}
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < LONG_S
 
 
 def test_server_whose_guard_is_killed_ends_too(plan: Plans, options: StartOptions) -> None:
     with ManagedServer(plan(), options, quiet) as server:
         os.kill(server._guard.pid, signal.SIGKILL)
-        assert gone_within(server._guard.pid, 3)
+        assert is_gone_soon(server._guard.pid)
         assert not server.is_alive()
 
 
@@ -162,7 +163,7 @@ def test_server_that_dies_is_noticed(plan: Plans, options: StartOptions) -> None
             pid for pid, line in group_members(server._guard.pid).items() if "guard.py" not in line and "-m" in line
         ]
         os.kill(pid, signal.SIGKILL)
-        assert gone_within(server._guard.pid, 3)
+        assert is_gone_soon(server._guard.pid)
         assert server.stop() == "had exited by itself"
         assert "exited with status -9" in server.last_log_lines()
 
@@ -199,7 +200,7 @@ def test_runner_that_is_killed_takes_its_server_along(plan: Plans, options: Star
         leader = int(runner.stdout.readline())
         assert group_members(leader)
         runner.kill()
-    assert gone_within(leader, 5)
+    assert is_gone_soon(leader)
 
 
 def test_taken_port_is_refused_before_anything_starts(plan: Plans, options: StartOptions) -> None:
@@ -295,11 +296,10 @@ def test_missing_interpreter_is_a_start_error(plan: Plans, options: StartOptions
     assert "No such file or directory: '/no/python'" in str(error)
 
 
+@does_not_hang
 @pytest.mark.parametrize("kind", ["1", "503"], ids=["never listens", "listens and says 503"])
 def test_server_that_is_never_healthy_is_given_up(plan: Plans, options: StartOptions, kind: str) -> None:
-    began = time.monotonic()
     error = start_failure(plan(NEVER_HEALTHY=kind), replace(options, timeout_s=1.5))
-    assert time.monotonic() - began < 5
     assert error.waited_s == 1.5
     assert "Raise engine.start_timeout_s" in str(error)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,19 @@ def variants_of(folder: Path, *, head: dict[str, Any] | None = None, **task: Any
     """The variants of one task with these fields; a field given as None is left out."""
     fields = {key: value for key, value in {**TASK, **task}.items() if value is not None}
     return load_suite(write(folder, {**HEAD, **(head or {})}, a={"tools": [TOOL], "tasks": [fields]})).variants
+
+
+def printed_by(code: str, folder: Path) -> set[bytes]:
+    """What code prints of a suite's folder, in processes that order sets differently."""
+    return {
+        subprocess.run(
+            [sys.executable, "-c", code, str(folder)],
+            capture_output=True,
+            check=True,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[3])},
+        ).stdout
+        for seed in ("0", "1")
+    }
 
 
 def labels(variants: tuple[TaskVariant, ...]) -> list[str]:

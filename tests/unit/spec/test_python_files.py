@@ -198,3 +198,50 @@ def test_two_suites_may_have_files_of_one_name(tmp_path: Path) -> None:
         text = f"{IMPORTS}TASKS = [Task(**{ {**TASK, 'name': name}!r})]\n"
         found.append(load_suite(python_suite(folder, text, a={"tools": [TOOL]})).variants[0].task)
     assert found == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("field", "key", "words"),
+    [
+        pytest.param("world={'a': [1, float('nan')]}", "TASKS[0].world.a[1]", "nan is no JSON number", id="nan"),
+        pytest.param("world={'a': float('inf')}", "TASKS[0].world.a", "inf is no JSON number", id="infinity"),
+        pytest.param("world={'a': (1, 2)}", "TASKS[0].world.a", "of the type tuple", id="tuple"),
+        pytest.param("world={'a': {1}}", "TASKS[0].world.a", "of the type set", id="set"),
+        pytest.param("world={'a': b'x'}", "TASKS[0].world.a", "of the type bytes", id="bytes"),
+        pytest.param("world={'a': {1: 2}}", "TASKS[0].world.a", "the key 1 is no text", id="key"),
+        pytest.param("world={'a': chr(0xd800)}", "TASKS[0].world.a", "half a character", id="half-a-character"),
+        pytest.param("world={'a': 10**40}", "TASKS[0].world.a", "more than 32 digits", id="long-number"),
+        pytest.param("world={'a': datetime.date(2026, 1, 1)}", "TASKS[0].world.a", "of the type date", id="date"),
+        pytest.param("variants={'v': {'x': [{1}]}}", "TASKS[0].variants.v.x[0]", "of the type set", id="variable"),
+        pytest.param(
+            "checks=({'kind': 'called', 'tool': 'look', 'arguments': {'x': b''}},)",
+            "TASKS[0].checks[0].arguments.x",
+            "of the type bytes",
+            id="check",
+        ),
+        pytest.param(
+            "tools=(ToolMock(name='here', description='', parameters={'type': 'object'},"
+            " cases=({'match': {'x': {2}}, 'returns': 1},)),)",
+            "TASKS[0].tools[0].cases[0].match.x",
+            "of the type set",
+            id="tool-of-a-task",
+        ),
+    ],
+)
+def test_a_value_that_json_lacks_is_refused_where_it_stands(tmp_path: Path, field: str, key: str, words: str) -> None:
+    name = field.partition("=")[0]
+    rest = {other: value for other, value in TASK.items() if other != name}
+    text = f"import datetime\n{IMPORTS}TASKS = [Task(**{rest!r}, {field})]\n"
+    problems = problems_of(python_suite(tmp_path, text, a={"tools": [TOOL]}))
+    assert [found[:2] for found in problems] == [("b.py", key)]
+    assert words in problems[0][2]
+
+
+@pytest.mark.parametrize("value", ["{1}", "b'x'", "float('nan')"])
+def test_parameters_that_json_lacks_are_refused_with_their_line(tmp_path: Path, value: str) -> None:
+    text = (
+        f"{IMPORTS}TOOLS = [ToolMock(name='t', description='', parameters={{'type': 'object', 'default': {value}}})]\n"
+    )
+    with pytest.raises(FileProblemsError) as caught:
+        load_suite(python_suite(tmp_path, text, a={"tools": [TOOL], "tasks": [TASK]}))
+    assert [(problem.path.name, problem.line) for problem in caught.value.problems] == [("b.py", 2)]

@@ -78,9 +78,9 @@ def turned(value: Any, *kept: str) -> Any:
 @FOLDER
 @given(strategies.suite_files())
 def test_unfolding_never_depends_on_the_order_of_keys(tmp_path: Path, file: dict[str, Any]) -> None:
-    """The names of variants and of a matrix have an order that is meant; all other keys have none."""
+    """The names of variants, of a matrix and of parameters have an order that is meant; all other keys have none."""
     suite = loaded(tmp_path, file)
-    other = loaded(tmp_path, turned(file, "variants", "matrix"))
+    other = loaded(tmp_path, turned(file, "variants", "matrix", "parameters"))
     assert other.variants == suite.variants
     assert [variant.messages for variant in other.variants] == [variant.messages for variant in suite.variants]
     assert other.digest() == suite.digest()

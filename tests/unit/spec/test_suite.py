@@ -98,13 +98,12 @@ def test_variables_are_put_into_prompt_world_and_checks(tmp_path: Path) -> None:
         pytest.param(
             {
                 "task": {
-                    "checks": [{"kind": "answer", "contains": ["${vars.n}"]}],
-                    "variants": {"v": {"n": 5}},
+                    "checks": [{"kind": "turns", "at_most": "${vars.n}"}],
+                    "variants": {"v": {"n": "five"}},
                 }
             },
             "tasks[0]",
-            "a check or fault is wrong with a variant's values put in: "
-            "contains.0: Input should be a valid string, not 5",
+            "a check or fault is wrong with a variant's values put in: at_most: must be a whole number, not 'five'",
             id="variable-of-the-wrong-type",
         ),
         pytest.param(

@@ -27,7 +27,19 @@ def rendered(folder: Path, check: dict[str, Any], **variables: Any) -> Any:
         pytest.param({"kind": "answer", "number": 1, "tolerance": "${vars.f}"}, "tolerance", 2.5, id="tolerance"),
         pytest.param({"kind": "answer", "number": 1, "unit": ["${vars.t}s"]}, "unit", ("cups",), id="unit"),
         pytest.param({"kind": "answer", "one_of": ["${vars.t}"]}, "one_of", ("cup",), id="one-of"),
-        pytest.param({"kind": "answer", "excludes": ["${vars.n}"]}, "excludes", None, id="number-where-a-text-is-due"),
+        pytest.param({"kind": "answer", "contains": ["${vars.n}"]}, "contains", ("5",), id="number-as-text"),
+        pytest.param({"kind": "answer", "excludes": ["${vars.f}"]}, "excludes", ("2.5",), id="fraction-as-text"),
+        pytest.param({"kind": "answer", "one_of": ["${vars.n > 4}"]}, "one_of", ("true",), id="truth-as-text"),
+        pytest.param({"kind": "answer", "contains": ["${vars.l}"]}, "contains", ("[1]",), id="list-as-text"),
+        pytest.param({"kind": "answer", "number": 1, "unit": ["${vars.n}"]}, "unit", ("5",), id="number-as-unit"),
+        pytest.param({"kind": "answer", "pattern": "${vars.n}"}, "pattern", "5", id="number-as-pattern"),
+        pytest.param({"kind": "answer", "pattern": "${vars.dot}"}, "pattern", "a.b", id="pattern-put-in-as-it-is"),
+        pytest.param(
+            {"kind": "unchanged", "except": ["/m/${vars.path}/x", "/${vars.n}", "/$${a"]},
+            "excepted",
+            ("/m/a~1b~0c/x", "/5", "/${a"),
+            id="pointer",
+        ),
         pytest.param({"kind": "answer", "contains": ["n=${vars.n}"]}, "contains", ("n=5",), id="inside-a-text"),
         pytest.param({"kind": "answer", "pattern": "^${vars.t}{2}$"}, "pattern", "^cup{2}$", id="pattern"),
         pytest.param({"kind": "called", "tool": "look", "at_least": "${vars.n}"}, "at_least", 5, id="at-least"),
@@ -43,11 +55,7 @@ def rendered(folder: Path, check: dict[str, Any], **variables: Any) -> Any:
     ],
 )
 def test_variables_are_put_into_a_check(tmp_path: Path, check: dict[str, Any], field: str, value: Any) -> None:
-    variables = {"n": 5, "f": 2.5, "t": "cup", "l": [1]}
-    if value is None:
-        key, message = one_problem(tmp_path, task={"checks": [check], "variants": {"v": variables}})
-        assert (key, "string" in message or "text" in message) == ("tasks[0]", True)
-        return
+    variables = {"n": 5, "f": 2.5, "t": "cup", "l": [1], "dot": "a.b", "path": "a/b~c"}
     found = getattr(rendered(tmp_path, check, **variables), field)
     assert found == value
     assert type(found) is type(value) or isinstance(found, float)

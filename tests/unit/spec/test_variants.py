@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agenteval.spec import load_suite
+from agenteval.spec import load_suite, unfold
 from agenteval.spec.unfold import MAX_VARIANTS
 
 from .conftest import HEAD, TASK, TOOL, labels, load, one_problem, problems_of, variants_of, write
@@ -101,8 +101,7 @@ def test_what_cannot_be_unfolded_is_said(tmp_path: Path, fields: dict[str, Any],
 def test_an_axis_that_is_a_text_is_told_both_forms_that_it_may_have(tmp_path: Path) -> None:
     folder = write(tmp_path, a={"tools": [TOOL], "tasks": [{**TASK, "matrix": {"x": "ab"}}]})
     assert [(key, message) for _, key, message in problems_of(folder)] == [
-        ("tasks[0].matrix.x", "must be a list, not 'ab'"),
-        ("tasks[0].matrix.x", "must be a mapping of keys to values, not 'ab'"),
+        ("tasks[0].matrix.x", "must be a list or a mapping of keys to values, not 'ab'"),
     ]
 
 
@@ -112,12 +111,32 @@ def test_as_many_variants_as_are_allowed_unfold_and_one_more_does_not(tmp_path: 
     found = labels(variants_of(tmp_path, matrix=matrix))
     assert (len(found), found[0], found[-1]) == (MAX_VARIANTS, "0-0-0", "9-9-9")
     key, message = one_problem(tmp_path, task={"matrix": {"a": list(range(MAX_VARIANTS + 1))}})
-    assert (key, message) == ("tasks[0].matrix", "there are more than 1,000 variants")
+    assert (key, message) == ("tasks[0].matrix", "there are 1,001 variants; a task may have 1,000")
 
 
 def test_a_matrix_of_millions_is_refused_and_not_unfolded(tmp_path: Path) -> None:
     matrix = {name: list(range(50)) for name in "abcdef"}
-    assert one_problem(tmp_path, task={"matrix": matrix}) == ("tasks[0].matrix", "there are more than 1,000 variants")
+    expected = "there are 15,625,000,000 variants; a task may have 1,000"
+    assert one_problem(tmp_path, task={"matrix": matrix}) == ("tasks[0].matrix", expected)
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [
+        pytest.param({"matrix": {"a": list(range(100)), "b": list(range(100))}}, "tasks[0].matrix", id="many"),
+        pytest.param({"variants": {f"v{n}": {} for n in range(1_001)}}, "tasks[0].variants", id="many-by-name"),
+        pytest.param(
+            {"matrix": {"a": list(range(500))}, "world": {"text": "x" * 50_000}}, "tasks[0].matrix", id="large"
+        ),
+    ],
+)
+def test_nothing_is_built_of_a_task_with_too_many_or_too_large_variants(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any], key: str
+) -> None:
+    built: list[str] = []
+    monkeypatch.setattr(unfold, "_with_variables", lambda _task, name, *_: built.append(name))
+    assert one_problem(tmp_path, task=fields)[0] == key
+    assert built == []
 
 
 NAMES = st.text("abc-_1", min_size=1, max_size=4).filter(lambda name: name[0] not in "-_")

@@ -108,6 +108,7 @@ def make_call(call: int) -> ToolCall:
         arguments="{}",
         result="",
         error=None,
+        is_broken=False,
         state_digest="sha256:0",
         world_patch=(),
         is_repeatable=True,

@@ -1,4 +1,4 @@
-"""Databases of the version before: migrated when they are written to, and read as they are until then."""
+"""Databases of versions before: migrated when they are written to, and read as they are until then."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from agenteval.errors import QueryError
 from agenteval.records import FaultCount, Grade, TaskRecord, ToolCall
 from agenteval.schema import MIGRATIONS, VERSION
 from agenteval.store import RunReader, RunWriter, files_folder, list_runs, recover, run_query
@@ -23,7 +24,8 @@ from agenteval.store.tables import TABLES, rows_of
 from .conftest import make_call, make_episode, make_run, make_turn
 
 EPISODE = make_episode(0)
-TURN = replace(make_turn(0), tool_calls=(make_call(0), make_call(1)))
+CALLS = tuple(replace(make_call(place), is_broken=None) for place in range(2))
+TURN = replace(make_turn(0), tool_calls=CALLS)
 GRADE = Grade(run_id="run-a", episode_id="run-a/00000", check=0, kind="turns", passed=True, reason="1 turn", weight=2.0)
 
 
@@ -37,13 +39,14 @@ def opened(path: Path, *, read_only: bool = True) -> Iterator[duckdb.DuckDBPyCon
         connection.close()
 
 
-@pytest.fixture
-def old(database: Path) -> Path:
-    """A database of version 1 with a run in it, made as version 1 made it."""
+@pytest.fixture(params=[migration.number for migration in MIGRATIONS[:-1]], ids="version-{}".format)
+def old(database: Path, request: pytest.FixtureRequest) -> Path:
+    """A database of an older version with a run in it, made as that version made it."""
     with opened(database, read_only=False) as connection:
         connection.execute("CREATE TABLE agenteval_schema (number INTEGER PRIMARY KEY)")
-        connection.execute(MIGRATIONS[0].sql)
-        connection.execute("INSERT INTO agenteval_schema VALUES (1)")
+        for migration in MIGRATIONS[: request.param]:
+            connection.execute(migration.sql)
+            connection.execute("INSERT INTO agenteval_schema VALUES (?)", [migration.number])
         for record in (make_run(), EPISODE, TURN, GRADE):
             for table, row in rows_of(json.loads(to_line(record))):
                 insert(connection, table, row)
@@ -51,11 +54,12 @@ def old(database: Path) -> Path:
 
 
 def insert(connection: duckdb.DuckDBPyConnection, table: str, row: dict[str, Any]) -> None:
-    known = TABLES[table]
+    """Insert a row, without the columns that this version does not know."""
+    known = {column[0] for column in connection.execute(f"DESCRIBE {table}").fetchall()}
     columns = {
-        name: json.dumps(row[name]) if name in known.json_columns else row[name]
-        for name in known.columns
-        if (table, name) != ("tool_calls", "fault")
+        name: json.dumps(row[name]) if name in TABLES[table].json_columns else row[name]
+        for name in TABLES[table].columns
+        if name in known
     }
     names = ", ".join(f'"{name}"' for name in columns)
     marks = ", ".join("?" * len(columns))
@@ -78,7 +82,7 @@ def test_a_migrated_database_has_the_schema_of_a_new_one(old: Path, tmp_path: Pa
 
 
 def assert_is_whole(path: Path) -> None:
-    """What the run of version 1 had is all there, and what that version did not know is absent."""
+    """What the run had is all there, and what its version did not know is absent."""
     reader = RunReader(path=path, run_id="run-a")
     assert reader.run()[0] == make_run()
     assert reader.tasks() == []
@@ -87,7 +91,9 @@ def assert_is_whole(path: Path) -> None:
     assert reader.grades() == [GRADE]
     assert reader.turns("run-a/00000") == (TURN,)
     assert list(reader.trajectories()) == [(EPISODE, (TURN,))]
-    assert "run-a" in [row["run_id"] for row in list_runs(path)]
+    (row,) = [row for row in list_runs(path) if row["run_id"] == "run-a"]
+    counts = ("agent", "finished_episodes", "passed", "graded", "not_graded", "pass_rate")
+    assert tuple(row[name] for name in counts) == ("agenteval", 1, 1, 1, 0, 1.0)
 
 
 def test_a_migrated_database_loses_nothing(old: Path) -> None:
@@ -102,14 +108,27 @@ def test_a_migrated_database_loses_nothing(old: Path) -> None:
     assert trajectory == [("look({}) > look({})",)]
 
 
-def test_a_database_of_the_version_before_is_read_as_it_is(old: Path) -> None:
+def test_a_database_of_an_older_version_is_read_as_it_is(old: Path) -> None:
     """A file on a disk that cannot be written, or of a colleague's, must be readable without being changed."""
     before = hashlib.sha256(old.read_bytes()).hexdigest()
     assert_is_whole(old)
     assert hashlib.sha256(old.read_bytes()).hexdigest() == before
 
 
-def test_a_new_run_goes_into_a_database_of_the_version_before(old: Path) -> None:
+def test_a_query_for_what_an_older_version_lacks_is_told_when_it_will_be_there(old: Path) -> None:
+    """That it lacks something is said of no database of the newest version."""
+    query = "select is_broken from tool_calls"
+    with pytest.raises(QueryError, match=rf"has schema \d, .* up to schema {VERSION} .* next run that is stored there"):
+        run_query(old, query)
+    with open_for_writing(old):
+        pass
+    assert run_query(old, query).rows == [(None,), (None,)]
+    with pytest.raises(QueryError) as caught:
+        run_query(old, "select nothing from tool_calls")
+    assert "schema" not in str(caught.value)
+
+
+def test_a_new_run_goes_into_a_database_of_an_older_version(old: Path) -> None:
     task = TaskRecord(run_id="run-b", task="task", variant="", tags=("x",), definition={"faults": []})
     with RunWriter(old, make_run("run-b")) as writer:
         writer.append(task)
@@ -117,11 +136,11 @@ def test_a_new_run_goes_into_a_database_of_the_version_before(old: Path) -> None
     assert_is_whole(old)
 
 
-def test_a_journal_that_a_runner_of_the_version_before_left_is_loaded_whole(old: Path) -> None:
+def test_a_journal_that_a_runner_of_an_older_version_left_is_loaded_whole(old: Path) -> None:
     """What had finished is never lost, also where the next command is that of a newer version."""
     turn = json.loads(to_line(replace(TURN, turn=1)))
     for call in turn["tool_calls"]:
-        del call["fault"]
+        del call["fault"], call["is_broken"]
     journal = files_folder(old) / "run-a.jsonl"
     journal.parent.mkdir()
     journal.write_text(
@@ -134,9 +153,9 @@ def test_a_journal_that_a_runner_of_the_version_before_left_is_loaded_whole(old:
 
 def test_a_migration_that_fails_leaves_the_database_as_it_was(old: Path) -> None:
     with opened(old, read_only=False) as connection:
-        connection.execute("CREATE TABLE tasks (mine VARCHAR)")
+        connection.execute("DROP VIEW run_summary; CREATE TABLE run_summary (mine VARCHAR)")
     before = schema_of(old)
-    with pytest.raises(Exception, match="tasks"), open_for_writing(old):
+    with pytest.raises(Exception, match="run_summary"), open_for_writing(old):
         pass
     assert schema_of(old) == before
 
@@ -206,13 +225,25 @@ def test_the_view_episode_results_tells_tags_pass_and_score(database: Path) -> N
         writer.append(replace(GRADE, episode_id="run-a/00001", passed=None))
     with opened(database) as connection:
         rows = connection.execute(
-            "SELECT episode_id, tags, passed, score FROM episode_results ORDER BY episode_id"
+            "SELECT episode_id, tags, passed, score, checks_not_graded FROM episode_results ORDER BY episode_id"
         ).fetchall()
     assert rows == [
-        ("run-a/00000", ["a", "b"], False, 0.25),
-        ("run-a/00001", ["a", "b"], None, None),
-        ("run-a/00002", [], None, None),
+        ("run-a/00000", ["a", "b"], False, 0.25, 0),
+        ("run-a/00001", ["a", "b"], None, None, 1),
+        ("run-a/00002", [], None, None, 0),
     ]
+
+
+def test_the_view_run_summary_counts_what_is_not_graded_apart_from_what_failed(database: Path) -> None:
+    """Of three finished episodes one passed, one has a check that could not be evaluated, and one has no grade."""
+    faulty_run(database)
+    with RunWriter(database, make_run("run-c")) as writer:
+        writer.append(replace(GRADE, check=0))
+        writer.append(replace(GRADE, episode_id="run-a/00001", passed=None))
+    with opened(database) as connection:
+        names = "finished_episodes, passed, graded, not_graded, pass_rate, agent"
+        rows = connection.execute(f"SELECT {names} FROM run_summary WHERE run_id = 'run-a'").fetchall()
+    assert rows == [(3, 1, 1, 2, 1.0, "agenteval")]
 
 
 def test_tasks_are_read_in_the_order_in_which_they_ran(database: Path) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
-import time
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import does_not_hang
 
 from agenteval.tools import MAX_STATE_CHARACTERS, Outcome
 
@@ -140,24 +140,22 @@ def test_a_value_keeps_its_type_and_is_no_part_of_the_world_it_came_from() -> No
     assert outcome.state.world == {"list": [1], "copy": [1, {"a": 2.5}]}
 
 
+@does_not_hang
 def test_a_world_that_doubles_with_every_call_is_stopped_soon() -> None:
     double = tool(
         "double", default={"returns": "more", "effects": [{"op": "add", "path": "/t", "value": "${world.t + world.t}"}]}
     )
-    began = time.process_time()
     outcomes = play(kit(double), start({"t": "x" * 1_000}), *["double"] * 30)
-    assert time.process_time() - began < 2
     assert [outcome.error for outcome in outcomes[:9]] == [None] * 9
-    limit = f"the result or the world is longer than {MAX_STATE_CHARACTERS:,} characters"
+    limit = f"what is put in is larger than {MAX_STATE_CHARACTERS:,} values and characters"
     assert {outcome.error for outcome in outcomes[9:]} == {f"the mock of 'double' could not answer: {limit}"}
     assert len(outcomes[-1].state.world["t"]) == 512_000
 
 
+@does_not_hang
 def test_a_world_that_is_copied_into_itself_is_stopped_soon() -> None:
     nest = tool("nest", default={"effects": [{"op": "copy", "from": "/a", "path": f"/a/{n}"} for n in range(12)]})
-    began = time.process_time()
     outcomes = play(kit(nest), start({"a": {}}), *["nest"] * 2)
-    assert time.process_time() - began < 10
     assert outcomes[-1].error is not None
     assert len(json.dumps(outcomes[-1].state.world)) < 2 * MAX_STATE_CHARACTERS
 
@@ -170,5 +168,22 @@ def test_a_result_that_is_too_long_is_no_answer() -> None:
         },
     )
     (outcome,) = play(kit(echo), start(), ("echo", {"t": "x" * 95_000}))
-    limit = f"the result or the world is longer than {MAX_STATE_CHARACTERS:,} characters"
+    limit = f"what is put in is larger than {MAX_STATE_CHARACTERS:,} values and characters"
     assert outcome.error == f"the mock of 'echo' could not answer: {limit}"
+
+
+@does_not_hang
+@pytest.mark.parametrize(
+    "default",
+    [
+        pytest.param({"returns": ["x${world.t}"] * 1_000}, id="result"),
+        pytest.param({"returns": "${world.t}" * 1_000}, id="text"),
+        pytest.param({"effects": [{"op": "add", "path": "/a", "value": "x${world.t}"}] * 1_000}, id="effects"),
+        pytest.param({"effects": [{"op": "add", "path": "/" + "${world.t}" * 1_000, "value": 1}]}, id="path"),
+        pytest.param({"error": "${world.t}" * 1_000}, id="error"),
+    ],
+)
+def test_a_value_that_is_put_in_many_times_is_stopped_soon(default: dict[str, Any]) -> None:
+    (outcome,) = play(kit(tool("t", default=default)), start({"t": "x" * 400_000}), "t")
+    assert outcome.is_broken
+    assert "are longer than" in str(outcome.error) or "is larger than" in str(outcome.error)

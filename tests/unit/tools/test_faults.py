@@ -231,6 +231,29 @@ def test_a_stale_error_is_an_error_although_the_call_has_succeeded() -> None:
     assert (outcome.error, outcome.state.world) == ("none", {"stock": 0})
 
 
+def test_a_stale_result_tells_the_time_of_the_start() -> None:
+    when = tool("when", default={"returns": "${clock}", "latency_s": 5})
+    tools = kit(when, faults=[{"kind": "stale", "tool": "when", "at": [2]}])
+    outcomes = play(tools, start(), "when", "when")
+    assert [outcome.result for outcome in outcomes] == [CLOCK, CLOCK]
+    assert outcomes[1].state.clock == "2026-01-15T09:00:10Z"
+
+
+def test_a_change_that_the_world_at_the_start_does_not_allow_is_still_made() -> None:
+    make = tool("make", default={"effects": [{"op": "add", "path": "/order", "value": 1}]})
+    cancel = tool("cancel", default={"returns": "${has(world.order)}", "effects": [{"op": "remove", "path": "/order"}]})
+    tools = kit(make, cancel, faults=[{"kind": "stale", "tool": "cancel", "every": 1}])
+    _, outcome = play(tools, start(), "make", "cancel")
+    assert (outcome.result, outcome.error, outcome.state.world) == ("false", None, {})
+
+
+def test_where_the_mock_had_no_answer_at_the_start_the_one_of_now_is_given() -> None:
+    make = tool("make", default={"effects": [{"op": "add", "path": "/order", "value": 1}]})
+    look = tool("look", default={"returns": "${world.order}"})
+    _, outcome = play(kit(make, look, faults=[{"kind": "stale", "tool": "look", "every": 1}]), start(), "make", "look")
+    assert (outcome.result, outcome.fault, outcome.is_broken) == ("1", None, False)
+
+
 def test_latency_moves_the_clock_besides_the_answers_own() -> None:
     (outcome,) = after({"kind": "latency", "tool": "slow", "at": [1], "latency_s": 0.25}, "slow")
     assert (outcome.result, outcome.state.clock) == ("done", "2026-01-15T09:00:02.250000Z")
@@ -295,4 +318,4 @@ def test_a_fault_whose_condition_cannot_be_evaluated_leaves_the_call_unanswered(
 
 def test_a_fault_is_labelled_by_its_kind_and_its_place_among_the_tasks() -> None:
     tools = kit(ADD, faults=[{"kind": "malformed", **AT_ONE}, {"kind": "stale", **AT_ONE}])
-    assert [fault_label(place, fault) for place, fault in enumerate(tools.faults)] == ["malformed#0", "stale#1"]
+    assert [fault_label(place, fault.kind) for place, fault in enumerate(tools.faults)] == ["malformed#0", "stale#1"]

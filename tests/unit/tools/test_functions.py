@@ -109,7 +109,7 @@ def endless() -> list[Any]:
         pytest.param(lambda *_: (1, {"x": float("inf")}), "ValueError", id="infinity"),
         pytest.param(lambda *_: (1, {("a",): 1}), "TypeError", id="tuple-as-key"),
         pytest.param(lambda *_: (1, {"a": 1, 2: 3}), "TypeError", id="keys-of-two-types"),
-        pytest.param(lambda *_: (endless(), {}), "ValueError", id="endless"),
+        pytest.param(lambda *_: (endless(), {}), "longer than 1,000,000 characters", id="endless"),
         pytest.param(lambda *_: ("\ud800", {}), "surrogate", id="half-a-character"),
         pytest.param(lambda *_: (1, {"a": ["\ud800"]}), "surrogate", id="half-a-character-in-the-world"),
         pytest.param(raises(ToolError("\ud800")), "surrogate", id="half-a-character-in-an-error"),
@@ -151,3 +151,50 @@ def test_latency_of_a_functions_case_moves_the_clock() -> None:
     slow = tool("run", default={"function": "f.py:f", "latency_s": 3})
     (outcome,) = play(kit(slow, functions=[function(lambda *_: (1, {}))]), start(), "run")
     assert outcome.state.clock == "2026-01-15T09:00:03Z"
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_a_function_gets_keys_in_one_order_however_they_were_written(is_reversed: bool) -> None:
+    world: dict[str, Any] = {"b": {"y": 1, "x": 2}, "a": 3}
+    arguments: dict[str, Any] = {"n": {"d": 1, "c": 2}, "m": 0}
+    if is_reversed:
+        world = {"a": 3, "b": {"x": 2, "y": 1}}
+        arguments = {"m": 0, "n": {"c": 2, "d": 1}}
+    outcome = called(lambda args, world, clock: (json.dumps([args, world]), world), arguments, world)
+    assert outcome.result == '[{"m": 0, "n": {"c": 2, "d": 1}}, {"a": 3, "b": {"x": 2, "y": 1}}]'
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(lambda *_: (str(object()), {}), id="result"),
+        pytest.param(lambda *_: (1, {"made": repr(raises)}), id="world"),
+        pytest.param(raises(ToolError(f"no {object()}")), id="error"),
+    ],
+)
+def test_an_objects_place_in_memory_is_no_answer(call: Any) -> None:
+    outcome = called(call)
+    assert outcome.is_broken
+    assert "differs between processes" in str(outcome.error)
+
+
+def test_a_result_that_holds_itself_many_times_over_is_stopped_soon() -> None:
+    def doubles(*_: Any) -> Any:
+        value: list[Any] = ["x"]
+        for _ in range(60):
+            value = [value, value]
+        return value, {}
+
+    assert "longer than 1,000,000 characters" in str(called(doubles).error)
+
+
+@pytest.mark.parametrize(
+    ("call", "is_broken"),
+    [
+        pytest.param(lambda *_: (1, {}), False, id="answer"),
+        pytest.param(raises(ToolError("the mock of 'run' could not answer")), False, id="error-that-says-so"),
+        pytest.param(raises(KeyError("x")), True, id="raises"),
+    ],
+)
+def test_an_outcome_says_whether_the_mock_is_broken(call: Any, is_broken: bool) -> None:
+    assert called(call).is_broken is is_broken
