@@ -101,7 +101,7 @@ class RunProgress:
 
     def probing(self) -> None:
         """The server is healthy and its probes run."""
-        self._update("server    probing its cache", step="probe")
+        self._update("server    probing what it does", step="probe")
 
     def episode_started(self, plan: EpisodePlan) -> None:
         """An episode makes its first request."""
