@@ -327,7 +327,7 @@ def test_the_order_of_tasks_is_part_of_the_digest(tmp_path: Path) -> None:
     assert len(digests) == 2
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     text=st.text(max_size=80)
     | st.sampled_from(["tools", "tasks"]).flatmap(

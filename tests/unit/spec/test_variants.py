@@ -142,7 +142,7 @@ def test_nothing_is_built_of_a_task_with_too_many_or_too_large_variants(
 NAMES = st.text("abc-_1", min_size=1, max_size=4).filter(lambda name: name[0] not in "-_")
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(NAMES, max_size=3, unique=True),
     st.lists(
