@@ -161,6 +161,41 @@ def test_the_engines_defaults_move_logprobs_and_each_diverged_episode_is_named(
         assert divergence["texts"][0]
 
 
+@pytest.mark.parametrize("name", ["strict", "isolated", "crowded"])
+def test_verify_derives_the_same_without_a_server(name: str, database: Path, request: pytest.FixtureRequest) -> None:
+    code, summary = request.getfixturevalue(name)
+    done = agenteval(database, "verify", summary["run_id"], "--json")
+    found = json.loads(done.stdout)
+    assert (found["agrees"], found["differences"]) == (True, [])
+    assert (done.returncode, found["verdict"]) == (code, summary["verdict"])
+
+
+@pytest.mark.usefixtures("strict", "isolated")
+def test_canaries_of_two_boots_agree_to_the_bit(database: Path) -> None:
+    """Whatever the contract, since they are asked alone and cold."""
+    rows = query(
+        database,
+        "select count(distinct (output_ids, logprobs)) answers, count(*) asked from turns t join runs r "
+        "using (run_id) where kind = 'probe' and episode_id like '%canary-%' and r.contract in ('strict', 'isolated') "
+        "group by prompt_added",
+    )
+    # The long one at both ends of two boots; the short one in company as well.
+    assert sorted((row["asked"], row["answers"]) for row in rows) == [(4, 1), (6, 1)]
+
+
+def test_the_locks_of_two_contracts_differ_in_what_they_fix(
+    strict: tuple[int, dict[str, Any]], isolated: tuple[int, dict[str, Any]], database: Path
+) -> None:
+    done = agenteval(database, "lock", "diff", strict[1]["run_id"], isolated[1]["run_id"])
+    assert done.returncode == 1
+    assert "contract.cache.mode" in done.stdout
+    assert "engine.vllm" not in done.stdout
+
+
+def test_this_machine_can_keep_what_it_has_kept(database: Path) -> None:
+    assert agenteval(database, "doctor").returncode == 0
+
+
 @pytest.mark.usefixtures("strict")
 def test_every_turn_is_in_the_database_with_ids_and_logprobs(database: Path) -> None:
     rows = query(
