@@ -143,7 +143,14 @@ def arguments(of: Contract) -> tuple[str, ...]:
     return ("-m", "vllm", *eager, *(str(word) for option in {**options, **named}.items() for word in option))
 
 
-COUNTERS = ("prefix_cache_hits", "prefix_cache_queries", "prompt_tokens", "prompt_tokens_cached", "num_preemptions")
+COUNTERS = (
+    "prefix_cache_hits",
+    "prefix_cache_queries",
+    "prompt_tokens",
+    "prompt_tokens_cached",
+    "generation_tokens",
+    "num_preemptions",
+)
 """Counters of the engine that a boot reads at its start."""
 
 
@@ -261,7 +268,7 @@ def turn(number: int = 0, of: EpisodePlan | None = None, **fields: Any) -> Turn:
         output_tokens=("a", "b", "c"),
         logprobs=(-0.25, -0.5, -0.125),
         runner_up_tokens=("x", "y", None),
-        runner_up_logprobs=(-2.25, -0.75, None),
+        runner_up_logprobs=(-2.25, -1.0, None),
         cached_tokens=0,
         finish_reason="tool_calls",
         content=None,
@@ -317,7 +324,7 @@ def kept_run(of: Contract) -> tuple[RunFacts, list[Turn]]:
     facts = RunFacts(
         run=run(of),
         contract=of,
-        boots=((boot(of), boot_end(len(turns), prefix_cache_hits=cached(turns))),),
+        boots=((boot(of), boot_end(len(turns), prefix_cache_hits=cached(turns), **computed(turns))),),
         episodes=tuple(episode(each) for each in plans),
         divergences=(),
         tasks=(task_record(),),
@@ -328,6 +335,17 @@ def kept_run(of: Contract) -> tuple[RunFacts, list[Turn]]:
 def cached(turns: Sequence[Turn]) -> float:
     """What the engine's counter of cached tokens shows after these turns."""
     return float(sum(item.cached_tokens or 0 for item in turns))
+
+
+def computed(turns: Sequence[Turn]) -> dict[str, float | None]:
+    """What the engine's counters of tokens show after these turns."""
+    prompt, generated = sum(item.prompt_tokens for item in turns), sum(len(item.output_ids) for item in turns)
+    return {"prompt_tokens": float(prompt), "generation_tokens": float(generated)}
+
+
+def recounted(facts: RunFacts, turns: Sequence[Turn]) -> RunFacts:
+    """The same run whose server has counted just these turns."""
+    return with_end(facts, len(turns), prefix_cache_hits=cached(turns), **computed(turns))
 
 
 def with_server(facts: RunFacts, **changes: Any) -> RunFacts:

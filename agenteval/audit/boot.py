@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agenteval.audit import probes
-from agenteval.audit.facts import Finding, RunFacts, ended_in_order, shown
-from agenteval.records import Evidence, Turn
+from agenteval.audit.facts import Finding, RunFacts, counted, ended_in_order, shown
+from agenteval.records import Boot, BootEnd, Evidence, Turn
+
+_PROMPT, _GENERATED = "vllm:prompt_tokens_total", "vllm:generation_tokens_total"
 
 
 class BootAuditor:
@@ -20,11 +22,15 @@ class BootAuditor:
     def __init__(self, facts: RunFacts) -> None:
         self._facts, self._finding = facts, Finding(facts.run.run_id, self.clause)
         self._turns: dict[str, int] = {}
+        self._tokens: dict[tuple[str, str], int] = {}
         self._probes = probes.ProbeTurns()
 
     def observe(self, turn: Turn) -> None:
         """Count the turns of each boot."""
         self._turns[turn.boot_id] = self._turns.get(turn.boot_id, 0) + 1
+        for counter, count in ((_PROMPT, turn.prompt_tokens), (_GENERATED, len(turn.output_ids))):
+            key = (turn.boot_id, counter)
+            self._tokens[key] = self._tokens.get(key, 0) + count
         self._probes.observe(turn)
 
     def conclude(self) -> Iterator[Evidence]:
@@ -45,7 +51,9 @@ class BootAuditor:
                 start, last = (boot.boot_id, ""), (boot.boot_id, probes.END)
                 yield self._canaries("canaries at the boot's end as at its start", start, last)
             if boot.is_managed:
-                yield self._counter(boot.boot_id, None if end is None else end.metrics)
+                yield self._answers(boot, end)
+                yield self._computed(boot, end, "prompt", _PROMPT)
+                yield self._computed(boot, end, "output", _GENERATED)
 
     def _holds(self, count: int, *, single: bool) -> bool | None:
         if count == 0:
@@ -70,16 +78,27 @@ class BootAuditor:
             boot=after[0],
         )
 
-    def _counter(self, boot_id: str, metrics: dict[str, float] | None) -> Evidence:
-        answered = (metrics or {}).get("vllm:request_success_total")
-        sent = self._turns.get(boot_id, 0)
-        # Fewer: the process was started again, unseen. More: an answer was lost, or someone went past the recorder,
-        # and what is not recorded proves nothing. Refused requests are in neither number.
-        holds = None if answered is None or answered > sent else answered == sent
+    def _answers(self, boot: Boot, end: BootEnd | None) -> Evidence:
+        answered = (end.metrics if end is not None else {}).get("vllm:request_success_total")
+        return self._counted(
+            boot, "requests that the process says it answered", answered, self._turns.get(boot.boot_id, 0)
+        )
+
+    def _computed(self, boot: Boot, end: BootEnd | None, what: str, counter: str) -> Evidence:
+        """A cache of whole answers in front of the engine would have it compute less than was told."""
+        told = self._tokens.get((boot.boot_id, counter), 0)
+        return self._counted(
+            boot, f"{what} tokens that the process says it computed", counted(boot, end, counter), told
+        )
+
+    def _counted(self, boot: Boot, fact: str, counted_by_server: float | None, recorded: int) -> Evidence:
+        # Fewer: the process was started again, unseen, or others answered. More: an answer was lost, or someone went
+        # past the recorder, and what is not recorded proves nothing. Refused requests are in neither number.
+        is_open = counted_by_server is None or counted_by_server > recorded
         return self._finding.judged(
-            "requests that the process says it answered",
-            holds,
-            expected=f"the {sent} that were recorded",
-            observed="unknown" if answered is None else f"{answered:g}",
-            boot=boot_id,
+            fact,
+            None if is_open else counted_by_server == recorded,
+            expected=f"the {recorded} that were recorded",
+            observed="unknown" if counted_by_server is None else f"{counted_by_server:.0f}",
+            boot=boot.boot_id,
         )

@@ -178,7 +178,14 @@ class CacheAuditor:
     def _emptied(self, boot: Boot, cold: Turn, after: Turn | None) -> Evidence:
         """Whether the first episode found an empty cache; that the reset answers 200 proves nothing."""
         if after is None:
-            return self._absent("probe after the cache was emptied", boot)
+            # Where anything may be shared, an empty start is no promise.
+            return self._finding.row(
+                "probe after the cache was emptied",
+                NOT_PROMISED if self._mode == "shared" else UNPROVEN,
+                expected="sent",
+                observed="absent: the server refused to empty its cache",
+                boot=boot.boot_id,
+            )
         return self._finding.judged(
             "probe: the same prompt and salt must miss when the cache was emptied",
             not after.cached_tokens and probes.answer_bits(cold) == probes.answer_bits(after),

@@ -9,6 +9,8 @@ from agenteval.audit.facts import NOT_PROMISED, UNPROVEN, Finding, RunFacts, sho
 from agenteval.digest import digest_bytes, digest_json
 from agenteval.records import Evidence, Turn
 
+_FEWEST = 2
+
 
 class PromptsAuditor:
     """Rests on the stored prompt ids: whether they extend the turn before, and whether equal messages gave equal ids.
@@ -59,6 +61,13 @@ class PromptsAuditor:
             expected="always",
             observed=f"{len(self._unequal)} of {self._repeated} repeated prompts differ, {self._probes} of them probes",
             turns=shown(self._unequal),
+        )
+        messages, prompts = len(self._prompts), len(set(self._prompts.values()))
+        yield self._finding.judged(
+            "different messages gave different prompt ids",
+            None if messages < _FEWEST else prompts > 1,
+            expected="more than one prompt",
+            observed=f"{prompts} prompts for {messages} conversations",
         )
         observed = f"{self._later - len(self._broken)} of {self._later} later turns extend the turn before"
         if self._facts.contract.prompts.mode == "continuous":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agenteval.audit.answers import disobedience, is_greedy
 from agenteval.audit.facts import Finding, RunFacts, server_section, shown
 from agenteval.audit.probes import CANARIES, ProbeTurns
 from agenteval.audit.sampling_probes import SamplingProbe, fields_at_work, sampling_probes
@@ -16,9 +17,10 @@ _SHOWN_ANSWER = 40
 
 
 class SamplingAuditor:
-    """Rests on the fields of every request, on the engine's word that it fills in none of its own, and on probes.
+    """Rests on the fields of every request, on what every answer shows of them, on probes, and on the engine's word.
 
-    A field that was sent need not have been obeyed: each that does something has a probe whose answer it must change.
+    A field that was sent need not have been obeyed: each that does something has a probe whose answer it must change,
+    and no answer may do what its request forbids.
     """
 
     clause = "sampling"
@@ -33,12 +35,15 @@ class SamplingAuditor:
             for plan in (episode.plan for episode in facts.episodes)
         }
         self._probes = ProbeTurns()
-        self._turns = self._seeded = 0
+        self._turns = self._seeded = self._greedy = 0
+        self._disobeyed: list[str] = []
         self._wrong: list[str] = []
         self._wrong_seeds: list[str] = []
 
     def observe(self, turn: Turn) -> None:
         """Compare a request with the contract."""
+        self._greedy += is_greedy(turn)
+        self._disobeyed += [f"{turn.episode_id} turn {turn.turn}: {how}" for how in disobedience(turn)]
         if turn.kind == "probe":
             self._probes.observe(turn)
             return
@@ -70,6 +75,13 @@ class SamplingAuditor:
             expected="derived from contract, task, variant and sample",
             observed=f"{self._seeded} requests, {len(self._wrong_seeds)} seeds differ",
             seeds=shown(self._wrong_seeds),
+        )
+        yield self._finding.judged(
+            "answers that do what their request's fields forbid",
+            not self._disobeyed if self._turns else None,
+            expected="none; a greedy token has no likelier rival",
+            observed=f"{len(self._disobeyed)}; {self._greedy} answers were greedy and unguided",
+            answers=shown(self._disobeyed),
         )
         for boot, _ in self._facts.boots:
             source = server_section(boot, "vllm_config", "model_config").get("generation_config")

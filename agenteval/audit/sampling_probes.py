@@ -80,6 +80,17 @@ def _greedy(turns: Turns) -> tuple[int, ...]:
     return _ids(turns, CANARIES[0])
 
 
+def _is_certain(turns: Turns) -> bool:
+    """Whether the model is so sure of the greedy answer that a draw may well be the same."""
+    return min(turns[CANARIES[0]].logprobs, default=0.0) > _CERTAIN
+
+
+def _differ(turns: Turns, a: str, b: str) -> bool | None:
+    """Whether two draws differ; None where they need not."""
+    length = min(len(_ids(turns, a)), len(_ids(turns, b)))
+    return _ids(turns, a)[:length] != _ids(turns, b)[:length] or (None if _is_certain(turns) else False)
+
+
 def _name(field: str) -> str:
     return f"sampling-{field.replace('_', '-')}"
 
@@ -133,6 +144,8 @@ def _stop_text(turns: Turns) -> str:
 
 _HOT = {"temperature": 2.0, "seed": 1}
 """The flattest distribution that a request may ask for: a draw from it is hardly ever the greedy answer."""
+_CERTAIN = -0.02
+"""Natural log of a probability of 0.98; where the greedy answer falls below it, a draw from all tokens differs."""
 _DRAW, _DRAW_AGAIN, _OTHER_SEED = "sampling-draw", "sampling-draw-again", "sampling-other-seed"
 _REPETITION = "sampling-repetition"
 _REPEATING = "Repeat this word: go go go go go go go go go go go go"
@@ -143,7 +156,7 @@ _PROBES: tuple[SamplingProbe, ...] = (
         name=_DRAW,
         field="temperature",
         fields=lambda _: _HOT,
-        holds=lambda turns: _ids(turns, _DRAW) != _greedy(turns)[: len(_ids(turns, _DRAW))],
+        holds=lambda turns: _differ(turns, _DRAW, CANARIES[0]),
         expected="temperature 2 gives another answer than temperature 0",
     ),
     SamplingProbe(
@@ -157,7 +170,7 @@ _PROBES: tuple[SamplingProbe, ...] = (
         name=_OTHER_SEED,
         field="seed",
         fields=lambda _: {**_HOT, "seed": 2},
-        holds=lambda turns: _ids(turns, _OTHER_SEED) != _ids(turns, _DRAW),
+        holds=lambda turns: _differ(turns, _OTHER_SEED, _DRAW),
         expected="another seed gives another draw",
     ),
     _narrowing("top_p", 0.001),

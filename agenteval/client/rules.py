@@ -22,6 +22,7 @@ UNCOVERED = {
     "watermarking": None,
     "kv_transfer_params": None,
     "vllm_xargs": None,
+    "chat_template": None,
     "logits_processors": None,
     "return_tokens_as_token_ids": False,
     "echo": False,

@@ -262,6 +262,7 @@ _CLAUSE_FLAGS = frozenset(
         "--attention-backend",
         # What follows would put another model, or another rendering of it, under the digest of the one named.
         "--chat-template",
+        "--trust-request-chat-template",
         "--compilation-config",
         "--enable-lora",
         "--hf-config-path",

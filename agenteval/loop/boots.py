@@ -127,6 +127,8 @@ def _check_kept_so_far(breaches: Sequence[Evidence], contract: Contract, engine:
     if reasons:
         facts = engine.facts if isinstance(engine, ManagedEngine) else None
         broken = {row.clause for row in breaches}
+        # The probes of sampling are sent under every contract.
+        broken = set() if "sampling" in broken else broken
         raise UnsupportedClauseError(
             contract=contract.name, reasons=reasons, advice=advice(contract, facts, broken), was_started=True
         )

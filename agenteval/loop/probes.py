@@ -121,7 +121,7 @@ class BootProber:
 
     def _cache_pair(self, phase: str) -> str:
         """The same prompt twice under one salt; gives the prompt."""
-        prompt = _block_long_prompt(f"{phase}{self._salt}", _block_size(self._boot))
+        prompt = _long_prompt(f"{phase}{self._salt}", self._block_tokens)
         for name in (probes.CACHE_COLD, probes.CACHE_WARM):
             self._send(_Request(name=phase + name, prompt=prompt, max_tokens=_CACHE_TOKENS, salt=f"{phase}cache"))
         return prompt
@@ -210,6 +210,15 @@ class BootProber:
         return {"Authorization": f"Bearer {self._boot.server.api_key}"}
 
     @property
+    def _block_tokens(self) -> int:
+        """Tokens that a prompt must have to be found in the cache: a block; a drafting model gives up the last one."""
+        facts = self._boot.server.facts
+        size = facts.cache_config.get("block_size", "")
+        is_drafting = any("spec" in argument for argument in self._contract.engine.extra_args)
+        blocks = 2 if is_drafting else 1
+        return blocks * (int(size) if size.isdigit() else _DEFAULT_BLOCK)
+
+    @property
     def _may_reset(self) -> bool:
         """Whether there is a cache to empty, and it is ours: others' requests may live from someone else's."""
         return self._contract.cache.mode != "disabled" and isinstance(self._boot.server, ManagedServer)
@@ -240,11 +249,6 @@ class _Together(httpx.BaseTransport):
         self._inner.close()
 
 
-def _block_size(boot: BootSession) -> int:
-    found = boot.server.facts.cache_config.get("block_size", "")
-    return int(found) if found.isdigit() else _DEFAULT_BLOCK
-
-
-def _block_long_prompt(salt: str, block_size: int) -> str:
-    """A text of more than one cache block that no episode and no other boot has; each word is at least a token."""
-    return f"Probe {salt}." + " go" * block_size
+def _long_prompt(salt: str, tokens: int) -> str:
+    """A text of more than so many tokens that no episode and no other boot has; each word is at least a token."""
+    return f"Probe {salt}." + " go" * tokens

@@ -288,3 +288,66 @@ class FillsInDefaults(FakeVllm):
         info = json.loads(super().server_info(query).body)
         info["vllm_config"]["model_config"]["generation_config"] = "auto"
         return json_answer(info)
+
+
+class AltersText(FakeVllm):
+    """Adds a word to what the model wrote, in episodes."""
+
+    def chat(self, request: dict[str, Any]) -> dict[str, Any]:
+        body = super().chat(request)
+        message = body["choices"][0]["message"]
+        if not is_probe(request):
+            message["content"] = (message["content"] or "") + " gladly"
+        return body
+
+
+class AltersCalls(FakeVllm):
+    """Gives other arguments than the model wrote."""
+
+    def amend(self, body: dict[str, Any], generation: Generation) -> None:
+        for call in body["choices"][0]["message"].get("tool_calls") or ():
+            call["function"]["arguments"] = '{"injected": true}'
+
+
+class TakesTheSecondBest(FakeVllm):
+    """Draws in episodes although it was told to be greedy; its logprobs tell."""
+
+    def chat(self, request: dict[str, Any]) -> dict[str, Any]:
+        body = super().chat(request)
+        if not is_probe(request):
+            for entry in body["choices"][0]["logprobs"]["content"]:
+                own, rival = entry["top_logprobs"][:2]
+                entry["logprob"], own["logprob"], rival["logprob"] = -3.0, -3.0, -0.06
+        return body
+
+
+class Remembers(FakeVllm):
+    """Gives an equal request the answer that an earlier one got, without computing it."""
+
+    def __init__(self, config: FakeConfig | None = None) -> None:
+        super().__init__(config)
+        self._answers: dict[str, dict[str, Any]] = {}
+
+    def chat(self, request: dict[str, Any]) -> dict[str, Any]:
+        key = json.dumps({name: value for name, value in request.items() if name != "cache_salt"}, sort_keys=True)
+        if is_probe(request):
+            return super().chat(request)
+        if key not in self._answers:
+            self._answers[key] = super().chat(request)
+        return self._answers[key]
+
+
+class TellsOneLogprob(FakeVllm):
+    """Every token is as likely as every other."""
+
+    def amend(self, body: dict[str, Any], generation: Generation) -> None:
+        for entry in body["choices"][0]["logprobs"]["content"]:
+            for candidate in (entry, *entry["top_logprobs"]):
+                candidate["logprob"] = -1.0
+
+
+class RendersOnePrompt(FakeVllm):
+    """Tells the same prompt ids whatever was said."""
+
+    def amend(self, body: dict[str, Any], generation: Generation) -> None:
+        body["prompt_token_ids"] = [1, 2, 3]

@@ -25,6 +25,8 @@ class Lie:
     contract: str
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Clauses of a contract that extends the named one."""
+    is_free: bool = False
+    """Whether the agent's model may answer without a call, so that no grammar stands between it and its tokens."""
     clause: str
     """Which must not be kept; empty where no episode can be judged."""
     outcome: Outcome
@@ -168,6 +170,15 @@ LIES = (
         shown_by="probe: the answer ends before the stop text",
     ),
     Lie(
+        lie="is greedy in probes alone",
+        ways=servers.TakesTheSecondBest,
+        contract="strict",
+        is_free=True,
+        clause="sampling",
+        outcome="breached",
+        shown_by="answers that do what their request's fields forbid",
+    ),
+    Lie(
         lie="fills in the model's own sampling defaults",
         ways=servers.FillsInDefaults,
         contract="strict",
@@ -200,6 +211,30 @@ LIES = (
         shown_by="system_fingerprint of every response",
     ),
     Lie(
+        lie="alters the text of answers",
+        ways=servers.AltersText,
+        contract="strict",
+        clause="engine",
+        outcome="breached",
+        shown_by="texts and tool calls are what the tokens of the answer say",
+    ),
+    Lie(
+        lie="alters the arguments of tool calls",
+        ways=servers.AltersCalls,
+        contract="strict",
+        clause="engine",
+        outcome="breached",
+        shown_by="texts and tool calls are what the tokens of the answer say",
+    ),
+    Lie(
+        lie="tells one logprob for every token",
+        ways=servers.TellsOneLogprob,
+        contract="strict",
+        clause="engine",
+        outcome="unproven",
+        shown_by="logprobs can be those of a distribution, and tell tokens apart",
+    ),
+    Lie(
         lie="loads another folder",
         config={"model": "/models/other"},
         contract="strict",
@@ -224,6 +259,14 @@ LIES = (
         shown_by="requests that the process says it answered",
     ),
     Lie(
+        lie="gives remembered answers in place of computed ones",
+        ways=servers.Remembers,
+        contract="strict",
+        clause="boot",
+        outcome="breached",
+        shown_by="requests that the process says it answered",
+    ),
+    Lie(
         lie="rounds otherwise from some request on",
         ways=servers.RoundsOtherwiseLater,
         contract="strict",
@@ -238,6 +281,14 @@ LIES = (
         clause="prompts",
         outcome="breached",
         shown_by="equal messages gave equal prompt ids",
+    ),
+    Lie(
+        lie="tells one prompt for all conversations",
+        ways=servers.RendersOnePrompt,
+        contract="strict",
+        clause="prompts",
+        outcome="stopped",
+        shown_by="different messages gave different prompt ids",
     ),
     Lie(
         lie="re-tokenises history",

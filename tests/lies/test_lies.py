@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from integration.conftest import CommandLine
+from integration.conftest import SUITE, CommandLine
 
 from lies import servers
 from lies.table import LIES, Lie, markdown
@@ -17,6 +18,16 @@ from lies.table import LIES, Lie, markdown
 DOCUMENT = Path(__file__).parents[2] / "contracts" / "README.md"
 BEGIN, END = "<!-- lies -->\n", "\n<!-- end of lies -->"
 Engine = Callable[..., None]
+
+
+def free_suite(folder: Path) -> Path:
+    """The starter suite with a model that need not call a tool."""
+    suite = folder / "free"
+    shutil.copytree(SUITE, suite)
+    text = (suite / "suite.yaml").read_text()
+    assert "tool_choice: required" in text
+    (suite / "suite.yaml").write_text(text.replace("tool_choice: required", "tool_choice: auto"))
+    return suite
 
 
 @pytest.fixture
@@ -33,8 +44,10 @@ def run_lie(
             # Facts about an engine are kept by installation, and this one claims another device.
             monkeypatch.setenv("AGENTEVAL_CACHE", str(tmp_path_factory.mktemp("cache")))
             engine_env(device_type="cuda")
+        suite = free_suite(cli.folder) if lie.is_free else Path(SUITE)
         engine_env(config=config or {}, server=f"{ways.__module__}:{ways.__name__}")
-        return cli.run_json(contract, "--limit", "2")
+        words = ["--contract", contract, "--model", cli.model, "--limit", "2", "--json", "--quiet"]
+        return cli("run", suite, *words)
 
     return run
 
@@ -59,10 +72,12 @@ def test_no_lie_ends_as_kept(lie: Lie, run_lie: Callable[..., Any], cli: Command
 
 def _honest() -> list[Lie]:
     """One lie of each contract that is lied under."""
-    return list({(lie.contract, json.dumps(dict(lie.fields))): lie for lie in LIES}.values())
+    return list({(lie.contract, json.dumps(dict(lie.fields)), lie.is_free): lie for lie in LIES}.values())
 
 
-@pytest.mark.parametrize("lie", _honest(), ids=lambda lie: f"{lie.contract}-{'-'.join(lie.fields)}")
+@pytest.mark.parametrize(
+    "lie", _honest(), ids=lambda lie: "-".join([lie.contract, *lie.fields, *["free"] * lie.is_free])
+)
 def test_the_same_run_on_an_honest_server_is_kept(lie: Lie, run_lie: Callable[..., Any]) -> None:
     config = {name: value for name, value in lie.config.items() if name in ("guided_format", "latency_s")}
     done = run_lie(lie, config=config)

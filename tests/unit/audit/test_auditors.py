@@ -49,8 +49,8 @@ def later_turns(**fields: Any) -> Change:
 
 
 def recounted(facts: RunFacts, turns: list[Turn]) -> Recorded:
-    """The engine has counted the cached tokens that the turns report."""
-    return made.with_end(facts, prefix_cache_hits=made.cached(turns)), turns
+    """The engine has counted what the turns report."""
+    return made.recounted(facts, turns), turns
 
 
 def one_probe(name: str, cached_tokens: int | None = 0, **fields: Any) -> Change:
@@ -69,7 +69,7 @@ def without_probe(*names: str) -> Change:
 
     def change(facts: RunFacts, turns: list[Turn]) -> Recorded:
         left = [turn for turn in turns if turn.episode_id not in {f"{made.BOOT}/{name}" for name in names}]
-        return made.with_end(facts, len(left), prefix_cache_hits=made.cached(left)), left
+        return made.recounted(facts, left), left
 
     return change
 
@@ -88,7 +88,7 @@ def ended(reason: str, *names: str) -> Change:
 
 def without_probes(facts: RunFacts, turns: list[Turn]) -> Recorded:
     left = [turn for turn in turns if turn.kind != "probe"]
-    return made.with_end(facts, len(left), prefix_cache_hits=made.cached(left)), left
+    return made.recounted(facts, left), left
 
 
 def server(**changes: Any) -> Change:
@@ -207,8 +207,8 @@ def second_boot(**canary: Any) -> Change:
 
 
 def _counted(metrics: dict[str, float], turns: list[Turn]) -> dict[str, float]:
-    hits = {"vllm:prefix_cache_hits_total": made.cached(turns)}
-    return {**metrics, **hits, "vllm:request_success_total": float(len(turns))}
+    counts = {"prefix_cache_hits": made.cached(turns), "request_success": float(len(turns)), **made.computed(turns)}
+    return {**metrics, **{f"vllm:{name}_total": count for name, count in counts.items()}}
 
 
 def model_digest(value: str) -> Change:
@@ -242,6 +242,31 @@ def attention(backend: str) -> Change:
     return change
 
 
+def alike(facts: RunFacts, turns: list[Turn]) -> Recorded:
+    """Every logprob of every answer is one number."""
+    same = (-1.0, -1.0, -1.0)
+    return facts, [replace(turn, logprobs=same, runner_up_logprobs=same) for turn in turns]
+
+
+def certain(facts: RunFacts, turns: list[Turn]) -> Recorded:
+    """The model is sure of the canary's answer, so that every draw is the same."""
+    names = ("canary-short", "canary-crowded", "end-canary-short", *SAMPLING_PROBES)
+    sure = {"logprobs": (-0.001, -0.001, -0.001), "runner_up_logprobs": (-9.0, -9.0, -9.0), "output_ids": GREEDY}
+    found = {f"{made.BOOT}/{name}" for name in names}
+    return facts, [replace(turn, **sure) if turn.episode_id in found else turn for turn in turns]
+
+
+def guided(facts: RunFacts, turns: list[Turn]) -> Recorded:
+    """A grammar kept the likeliest token away."""
+    facts, turns = one_turn(1, logprobs=(-0.25, -1.5, -0.125))(facts, turns)
+    return facts, made.each(turns, request={**turns[-1].request, "tool_choice": "required"})
+
+
+def one_prompt(facts: RunFacts, turns: list[Turn]) -> Recorded:
+    """Whatever is said, the ids are the same."""
+    return facts, [replace(turn, prompt_kept=0, prompt_added=(1, 1, 1)) for turn in turns]
+
+
 def requested(**fields: Any) -> Change:
     """Every request carried these fields too."""
     return lambda facts, turns: (facts, made.each(turns, request={**turns[-1].request, **fields}))
@@ -250,12 +275,14 @@ def requested(**fields: Any) -> Change:
 GREEDY, DRAWN = (11, 12, 13), (21, 22, 23)
 OTHER = (-0.25, -0.5, -0.126)
 """The logprobs of every turn here, but for the last bits of one."""
+RIVALS = (-0.1, -1.0, None)
 CROWDED = {"requests_in_flight": 2, "logprobs": OTHER}
 LONGER = {
     "output_ids": (11, 12, 13, 14),
     "logprobs": (-0.25, -0.5, -0.125, -0.5),
-    "runner_up_logprobs": (-2.25, -0.75, None, None),
+    "runner_up_logprobs": (-2.25, -1.0, None, None),
 }
+SAMPLING_PROBES = ("sampling-draw", "sampling-draw-again", "sampling-other-seed", "sampling-top-p")
 END_PROBES = ("end-canary-short", "end-canary-long", "end-cache-cold", "end-cache-warm")
 SALTED = {"cache_salt": "salt-0"}
 MEASURED = {"repeats__agree": "measured"}
@@ -264,6 +291,7 @@ TRITON = {"engine__attention_backend": "TRITON_ATTN"}
 CONTINUOUS = {"prompts__mode": "continuous"}
 ONE_REPEAT = {"repeats__count": 1}
 PINNED = {"model__digest": made.MODEL_DIGEST}
+FP8_CACHE = {"engine__kv_cache_dtype": "fp8"}
 BFLOAT = {"engine__dtype": "bfloat16"}
 
 TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] = [
@@ -392,6 +420,9 @@ TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] 
     ("sampling", "seed ignored", "strict", {}, one_probe("sampling-draw-again", output_ids=(7, 8, 9)), BREACHED),
     ("sampling", "seed fixed", "strict", {}, one_probe("sampling-other-seed", output_ids=DRAWN), BREACHED),
     ("sampling", "top_p ignored", "strict", {}, one_probe("sampling-top-p", output_ids=DRAWN), BREACHED),
+    ("sampling", "a model that is certain", "strict", {}, certain, UNPROVEN),
+    ("sampling", "a rival was likelier", "strict", {}, one_turn(1, logprobs=(-0.25, -1.5, -0.125)), BREACHED),
+    ("sampling", "a rival was likelier, guided", "strict", {}, guided, KEPT),
     ("sampling", "top_k without its probe", "strict", {"sampling__top_k": 5}, requested(top_k=5), UNPROVEN),
     ("sampling", "top_k -1 keeps every token", "strict", {"sampling__top_k": -1}, requested(top_k=-1), KEPT),
     (
@@ -408,7 +439,7 @@ TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] 
     ("engine", "version is no version", "strict", {}, server(version="main"), UNPROVEN),
     ("engine", "a pre-release in range", "strict", {}, server(version="0.32.1rc1"), KEPT),
     ("engine", "another length", "strict", {}, config("model_config", max_model_len=4096), BREACHED),
-    ("engine", "another kv dtype", "strict", {}, config("cache_config", cache_dtype="fp8"), BREACHED),
+    ("engine", "another kv dtype", "strict", FP8_CACHE, config("cache_config", cache_dtype="auto"), BREACHED),
     ("engine", "dtype as asked", "strict", BFLOAT, None, KEPT),
     ("engine", "another dtype", "strict", BFLOAT, config("model_config", dtype="torch.float16"), BREACHED),
     ("engine", "not eager", "strict", EAGER, None, BREACHED),
@@ -424,6 +455,19 @@ TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] 
     ("engine", "a field that is not reported", "strict", {}, without_config("model_config", "dtype"), UNPROVEN),
     ("engine", "another seed", "strict", {}, config("model_config", seed=1), BREACHED),
     ("engine", "no config", "strict", {}, server(config={}), UNPROVEN),
+    ("engine", "likelier than certain", "strict", {}, one_turn(1, logprobs=(-0.25, 0.5, -0.125)), BREACHED),
+    (
+        "engine",
+        "rivals as likely as the chosen",
+        "strict",
+        {},
+        one_turn(1, runner_up_logprobs=(-0.1, -1, None)),
+        BREACHED,
+    ),
+    ("engine", "logprobs all alike", "strict", {}, alike, UNPROVEN),
+    ("engine", "a text that no token says", "strict", {}, one_turn(1, content="other"), BREACHED),
+    ("engine", "the text that the tokens say", "strict", {}, one_turn(1, content="abc"), KEPT),
+    ("engine", "kv dtype auto, resolved", "strict", {}, config("cache_config", cache_dtype="fp8_e4m3"), KEPT),
     ("engine", "backend as asked", "strict", TRITON, None, KEPT),
     ("engine", "another backend", "strict", TRITON, server(log={"attention_backend": "FLASH_ATTN"}), BREACHED),
     ("engine", "backend not logged", "strict", TRITON, server(log={}), UNPROVEN),
@@ -453,6 +497,10 @@ TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] 
     ("boot", "another's server", "strict", {}, unmanaged, UNPROVEN),
     ("boot", "fewer answered than sent", "strict", {}, answered(-1), BREACHED),
     ("boot", "more answered than recorded", "strict", {}, answered(1), UNPROVEN),
+    ("boot", "fewer tokens computed than told", "strict", {}, end(prompt_tokens=1.0), BREACHED),
+    ("boot", "fewer tokens written than told", "strict", {}, end(generation_tokens=1.0), BREACHED),
+    ("boot", "more tokens written than recorded", "strict", {}, end(generation_tokens=9999.0), UNPROVEN),
+    ("boot", "tokens not counted", "strict", {}, end(prompt_tokens=None), UNPROVEN),
     ("boot", "no counter", "strict", {}, end(request_success=None), UNPROVEN),
     ("tools", "equal", "strict", {}, None, KEPT),
     ("tools", "another result", "strict", {}, call_of(result="other"), BREACHED),
@@ -465,6 +513,7 @@ TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] 
     ("tools", "a mock that gives another answer at once", "strict", {}, call_of(is_repeatable=False), BREACHED),
     ("prompts", "rendered alike", "strict", {}, None, KEPT),
     ("prompts", "rendered otherwise", "strict", {}, one_turn(2, prompt_added=(1, 2)), BREACHED),
+    ("prompts", "one prompt for all", "strict", {}, one_prompt, BREACHED),
     ("prompts", "not continuous, not promised", "strict", {}, later_turns(prompt_kept=9), KEPT),
     ("prompts", "continuous", "strict", CONTINUOUS, None, KEPT),
     ("prompts", "not continuous", "strict", CONTINUOUS, later_turns(prompt_kept=9), BREACHED),
