@@ -75,9 +75,11 @@ def _honest() -> list[Lie]:
     return list({(lie.contract, json.dumps(dict(lie.fields)), lie.is_free): lie for lie in LIES}.values())
 
 
-@pytest.mark.parametrize(
-    "lie", _honest(), ids=lambda lie: "-".join([lie.contract, *lie.fields, *["free"] * lie.is_free])
-)
+def _words(lie: Lie) -> str:
+    return "-".join([lie.contract, *lie.fields, *["free"] * lie.is_free])
+
+
+@pytest.mark.parametrize("lie", _honest(), ids=_words)
 def test_the_same_run_on_an_honest_server_is_kept(lie: Lie, run_lie: Callable[..., Any]) -> None:
     config = {name: value for name, value in lie.config.items() if name in ("guided_format", "latency_s")}
     done = run_lie(lie, config=config)
