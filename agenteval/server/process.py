@@ -16,7 +16,7 @@ from types import TracebackType
 
 import httpx
 
-from agenteval.errors import InputError, ServerStartError, StoreUnwritableError
+from agenteval.errors import InputError, ServerStartError, StoreUnwritableError, sentence
 from agenteval.launch import LaunchPlan, inherited_environment
 from agenteval.server import orphans
 from agenteval.server.guard import TERMINATE_WAIT_S
@@ -165,7 +165,9 @@ class ManagedServer:
         try:
             return orphans.remember(folder, pid=self._guard.pid)
         except OSError as error:
-            raise InputError(f"Cannot write {folder}: {error}. Set AGENTEVAL_CACHE to a writable folder.") from error
+            raise InputError(
+                f"Cannot write {folder}: {sentence(str(error))} Set AGENTEVAL_CACHE to a writable folder."
+            ) from error
 
     def _wait_until_healthy(self, started: float, on_phase: PhaseReport) -> None:
         with httpx.Client(base_url=self.base_url, timeout=5.0, trust_env=False) as http:

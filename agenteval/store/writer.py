@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agenteval import log
-from agenteval.errors import StoreError, StoreUnreadableError, StoreUnwritableError
+from agenteval.errors import StoreError, StoreUnreadableError, StoreUnwritableError, sentence
 from agenteval.records import Run
 from agenteval.store.database import files_folder, open_for_writing
 from agenteval.store.journal import (
@@ -169,8 +169,8 @@ class RunWriter:
             return to_line(pending.record)
         except (TypeError, ValueError, RecursionError) as error:
             pending.error = StoreError(
-                f"A {type(pending.record).__name__} cannot be stored: {error}. Everything before it is stored; mend "
-                "the task or the agent that made this value, then run again."
+                f"A {type(pending.record).__name__} cannot be stored: {sentence(str(error))} Everything before it is "
+                "stored; mend the task or the agent that made this value, then run again."
             )
             self._refused = self._refused or pending.error
             return None
