@@ -13,7 +13,13 @@ from typing import Literal
 import structlog
 
 LogFormat = Literal["text", "json"]
-SECRET_NAME = re.compile(r"(?i)(api_?key|access_?key|private_?key|token$|secret|passw(or)?d|authorization|credential)")
+SECRET_NAME = re.compile(
+    r"(?i:api_?key|access_?key|private_?key|token$|secret|passw(or)?d|passphrase|authorization|credential)"
+    r"|(?i:(^|_)auth$|(^|_)(access|api|auth|bearer|hf|refresh)_?tokens$)"
+    # In capitals as variables are, for short words are something else in a configuration.
+    r"|(^|_)(PATS?|PASS|JWT|BEARER|COOKIES?)$|_PWD$"
+    r"|^(?!.*(BATCHED|INPUT|MAX|MIN|NEW|NUM|OUTPUT|PROMPT|SPECIAL|STOP|TOTAL))(.*_)?TOKENS$"
+)
 """Names of keys and environment variables whose values are never kept or passed on, let alone logged."""
 SECRET_VALUE = re.compile(r"://(?:[^/\s@]+|[^/\s@:]+:[^\s@]+)@")
 """The user and password of an address, such as a proxy's; never kept or passed on either."""
