@@ -9,26 +9,47 @@ from agenteval.log import SECRET_NAME, SECRET_VALUE
 _SHORTEST_SECRET = 8
 """Characters; a shorter value of a variable with a secret's name would be found in harmless ones by chance."""
 _FAMILIES = (
+    "AITER_",
+    "AOTINDUCTOR_",
+    "AOT_",
+    "ATEN_",
     "BLIS_",
+    "CCL_",
     "CUBLASLT_",
     "CUBLAS_",
     "CUDA_",
     "CUDNN_",
+    "CUTEDSL_",
+    "CUTE_DSL_",
+    "CUTLASS_",
+    "DG_",
     "DNNL_",
+    "FBGEMM_",
     "FLASHINFER_",
     "FLASH_ATTENTION_",
+    "FLA_",
     "GOMP_",
+    "GOTO_",
     "HF_",
+    "HIPBLASLT_",
     "HIP_",
     "HSA_",
+    "INDUCTOR_",
+    "INKLING_",
     "KMP_",
+    "MIOPEN_",
     "MKL_",
     "NCCL_",
     "NVIDIA_",
+    "NVSHMEM_",
     "OMP_",
     "ONEDNN_",
     "OPENBLAS_",
+    "PARTITIONER_",
     "PYTORCH_",
+    "QUACK_",
+    "RCCL_",
+    "ROCBLAS_",
     "ROCR_",
     "TOKENIZERS_",
     "TORCHDYNAMO_",
@@ -42,6 +63,11 @@ _SINGLE = frozenset(
     {
         "CC",
         "CXX",
+        "DISABLE_ADDMM_CUDA_LT",
+        "ENABLE_PERSISTENT_TMA_MATMUL",
+        "ENABLE_TEMPLATE_TMA_STORE",
+        "ENABLE_TMA_LOAD_FOR_TEMPLATE_EPILOGUE",
+        "FORCE_NUM_KV_SPLITS",
         "GLIBC_TUNABLES",
         "LD_LIBRARY_PATH",
         "LD_PRELOAD",
@@ -50,9 +76,15 @@ _SINGLE = frozenset(
         "PYTHONPATH",
         # Chat templates can write today's date.
         "TZ",
+        "USE_DEFAULT_FLA_NORM",
+        "USE_FLAGOS",
+        "XPU_USE_TRITON_KERNEL",
     }
 )
-"""Names that stand alone: which libraries and compilers are found, and how Python runs."""
+"""Names that stand alone: which libraries, compilers and kernels are taken, and how Python runs.
+
+Source: what torch 2.13 and vLLM 0.32 ask of their environment.
+"""
 
 
 def inherited_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -23,15 +23,17 @@ TOLD = frozenset(
         # The GPUs themselves are compared; which of equal ones they are is the day's.
         "server.inherited.CUDA_VISIBLE_DEVICES",
         "server.inherited.NVIDIA_VISIBLE_DEVICES",
-        # Where caches lie.
-        "server.inherited.CUDA_CACHE_PATH",
-        "server.inherited.HF_HOME",
-        "server.inherited.HF_HUB_CACHE",
-        "server.inherited.TORCHINDUCTOR_CACHE_DIR",
-        "server.inherited.TRITON_CACHE_DIR",
     }
 )
 """Fields that a lock tells and no comparison reads, since no number depends on them (DECISIONS 36)."""
+_TOLD_VARIABLES = re.compile(
+    r"server\.inherited\."
+    # The model is a local folder, so nothing is asked of the hub.
+    r"(HF_\w+|TOKENIZERS_PARALLELISM|NCCL_DEBUG\w*"
+    # What is kept, and what is said. A cache of measurements decides which kernel is taken, and is compared.
+    r"|(?!\w*AUTOTUN)\w+_(CACHES?|LOG|LOGS|LOGGING|LOGLEVEL|LOGPATH|VERBOSE|VERBOSITY)(_\w+)?)"
+)
+"""The server's inherited variables among them."""
 _UNKNOWN_WHERE_NULL = ("engine", "machine", "model.digest", "server")
 """Null where someone else runs the server; nothing follows for those that are equal to it."""
 _LONGEST_SHOWN = 500
@@ -64,13 +66,13 @@ class Comparison:
 
 
 def compare_locks(a: Lock, b: Lock) -> Comparison:
-    """Every field that differs, except those in `TOLD`; a server's options are compared by name."""
+    """Every field that differs, except those that are told only; a server's options are compared by name."""
     left, right = _comparable(a), _comparable(b)
     unknown = tuple(path for path in _UNKNOWN_WHERE_NULL if None in (_at(left, path), _at(right, path)))
     found = (
         difference
         for difference in _differences("", left, right)
-        if difference.field not in TOLD and difference.field not in unknown
+        if not _is_told(difference.field) and difference.field not in unknown
     )
     return Comparison(differences=tuple(found), unknown=unknown)
 
@@ -98,6 +100,10 @@ def check_same(path: Path, locked: Lock, here: Lock) -> None:
 def flat_fields(lock: Lock) -> list[tuple[str, str]]:
     """Every field with its dotted path, and its value as a person reads it."""
     return [(difference.field, _shown(difference.a)) for difference in _leaves("", lock.as_json())]
+
+
+def _is_told(field: str) -> bool:
+    return field in TOLD or _TOLD_VARIABLES.fullmatch(field) is not None
 
 
 def _comparable(lock: Lock) -> dict[str, Any]:

@@ -58,11 +58,44 @@ def test_a_field_that_differs_is_named_with_both_values(lock: Lock, path: str, v
         "model.name",
         "suite.name",
         "server.inherited.CUDA_VISIBLE_DEVICES",
-        "server.inherited.HF_HOME",
+        *(
+            f"server.inherited.{name}"
+            for name in (
+                "CUDA_CACHE_PATH",
+                "HF_DATASETS_CACHE",
+                "HF_HOME",
+                "HF_HUB_DISABLE_PROGRESS_BARS",
+                "HF_HUB_ETAG_TIMEOUT",
+                "NCCL_DEBUG",
+                "NCCL_DEBUG_SUBSYS",
+                "ONEDNN_VERBOSE",
+                "TOKENIZERS_PARALLELISM",
+                "TORCHINDUCTOR_CACHE_DIR",
+                "TORCH_LOGS",
+                "TRANSFORMERS_CACHE",
+                "TRANSFORMERS_VERBOSITY",
+                "TRITON_CACHE_DIR",
+            )
+        ),
     ],
 )
 def test_what_no_number_depends_on_is_told_and_not_compared(lock: Lock, path: str) -> None:
     assert lines(lock, changed(lock, path, "other")) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ATEN_CPU_CAPABILITY",
+        "NCCL_ALGO",
+        "ONEDNN_MAX_CPU_ISA",
+        "TORCHINDUCTOR_AUTOTUNE_LOCAL_CACHE",
+        "TRITON_CACHE_AUTOTUNING",
+        "OMP_LOGIC",
+    ],
+)
+def test_a_variable_that_a_number_may_depend_on_is_compared(lock: Lock, name: str) -> None:
+    assert lines(lock, changed(lock, f"server.inherited.{name}", "a")) == [f"server.inherited.{name}: (none) → a"]
 
 
 @pytest.mark.parametrize(
