@@ -5,7 +5,7 @@ from __future__ import annotations
 import decimal
 import functools
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 _EXACT = decimal.Context(prec=700)
@@ -19,9 +19,12 @@ def size_of(value: Any, limit: int) -> int:
     size, left = 0, [value]
     while left and size <= limit:
         item = left.pop()
-        size += 1 + (len(item) if isinstance(item, str) else 0)
-        if isinstance(item, Mapping):
-            left += [*item, *item.values()]
+        size += 1
+        if isinstance(item, str):
+            size += len(item)
+        elif isinstance(item, dict):
+            left += item
+            left += item.values()
         elif isinstance(item, list | tuple):
             left += item
     return size

@@ -128,13 +128,12 @@ def patched(world: dict[str, Any], effects: tuple[Effect, ...], scope: Scope) ->
         if size > MAX_STATE_CHARACTERS:
             raise ExpressionError(f"the effects are longer than {MAX_STATE_CHARACTERS:,} characters")
     world = copied(world)
-    if all(operation["op"] != "copy" for operation in operations):
-        applied: dict[str, Any] = jsonpatch.JsonPatch(operations).apply(world, in_place=True)
-        return applied
     for operation in operations:
-        world = jsonpatch.JsonPatch([operation]).apply(world, in_place=True)
+        # One by one: a patch as a whole would make every operation twice, and the effects are checked already.
+        world = jsonpatch.JsonPatch.operations[operation["op"]](operation).apply(world)
         # Copies of copies double with every operation: more than memory holds before the last one is made.
-        if expressions.size_of(world, MAX_STATE_CHARACTERS) > MAX_STATE_CHARACTERS:
+        is_copy = operation["op"] == "copy"
+        if is_copy and expressions.size_of(world, MAX_STATE_CHARACTERS) > MAX_STATE_CHARACTERS:
             raise ExpressionError(TOO_LONG)
     return world
 
