@@ -14,7 +14,7 @@ from agenteval.expressions import ExpressionError
 from agenteval.grade.played import Finding, Played, cut
 from agenteval.records import ToolCall
 from agenteval.spec import CalledCheck, FunctionCheck, NotCalledCheck, OrderCheck, TaskVariant, TogetherCheck
-from agenteval.tools import parse_json
+from agenteval.tools import parse_json, without_address
 
 
 def judge_called(check: CalledCheck, variant: TaskVariant, played: Played) -> Finding:
@@ -163,12 +163,14 @@ def judge_function(check: FunctionCheck, variant: TaskVariant, played: Played) -
     try:
         found = variant.functions[check.function].call(world, played.answer, calls)
     # The function is the suite's own code, which can raise anything; the episode is then not graded.
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ExpressionError(f"{check.function} failed: {type(error).__name__}: {error}") from error
     passed, reason = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
     if not isinstance(passed, bool):
         raise ExpressionError(f"{check.function} gave {found!r}, not true or false, or (true or false, reason)")
-    return Finding(passed=passed, reason=str(reason or f"{check.function} says {str(passed).lower()}"))
+    text = str(reason or f"{check.function} says {str(passed).lower()}")
+    # Half a character is no text that a file could hold.
+    return Finding(passed=passed, reason=cut(without_address(text.encode(errors="replace").decode())))
 
 
 def _as_value(text: str) -> Any:

@@ -33,16 +33,16 @@ _TOKEN = rf"""
     # A word right behind a number is its unit; what follows on a hyphen is the end of a range.
     (?<=\d){_LETTER}\w*+
     # Dates and versions, of three parts or more, and times.
-  | {_SIGN}?+\d++([-./])\d++(?:\1\d++)++(?:T[\d:.]++)?+
+  | {_SIGN}?+\d++([-./])\d++(?:\1\d++)++(?:T[\d:.]++(?:[-+]\d{{2}}:?\d{{2}})?+)?+
   | {_SIGN}?+(?<!\d)\d{{1,2}}:\d\d(?::\d\d(?:\.\d++)?+)?+(?!\d)
   | (?:
-      (?P<sign>{_SIGN}(?=(?:{_CURRENCY})?\.?\d)(?<!{_CLOSING}[*_`]*.))?+
+      (?P<sign>{_SIGN}(?=(?:{_CURRENCY})?\.?\d)(?:(?<!{_CLOSING}[*_`]*.)|(?<=\d{_SIGN}.)))?+
       (?:{_CURRENCY}(?P<inner_sign>{_SIGN})?+(?=\.?\d)(?<!\d\s?{_CURRENCY}{_SIGN}?))?+
       (?P<digits>
         (?: (?<!\d,)\d{{1,3}}(?:,\d{{3}})++(?!,?\d)(?:\.\d++)?+
           | \d++(?:\.\d++)?+
           | (?<![\p{{L}}\p{{N}}.])\.\d++
-        )(?:e[-+]?\d{{1,3}}(?!\w))?+
+        )(?:e[-+]?\d++(?![\d.]))?+
       )
     )
     # Any other word, with all that hangs on it.

@@ -195,7 +195,8 @@ class PlaySession:
             talk=(*self._now.talk, ("call", f"{step.tool} {step.arguments}"), ("result", made.result)),
             answer=self._now.answer if answer is None else answer,
         )
-        return _answer_lines(made) + ([] if self._is_blind else _change_lines(made, before, state))
+        changes = [] if self._is_blind else _change_lines(made, before, state)
+        return _answer_lines(made, is_blind=self._is_blind) + changes
 
     def _next_message(self) -> list[str]:
         """The user's reply to an answer; without one, the episode is over."""
@@ -283,10 +284,10 @@ class PlaySession:
         return []
 
 
-def _answer_lines(made: ToolCall) -> list[str]:
-    """A call and what it gave."""
+def _answer_lines(made: ToolCall, *, is_blind: bool) -> list[str]:
+    """A call and what it gave; why a mock is broken tells of the world, which a blind player does not see."""
     lines = labelled("call", cut(f"{made.tool} {made.arguments}"), indent=2)
-    if made.is_broken:
+    if made.is_broken and not is_blind:
         return lines + labelled("broken", cut(made.error or ""), indent=2)
     return lines + labelled("result" if made.error is None else "error", cut(made.result), indent=2)
 

@@ -20,6 +20,10 @@ from agenteval.digest import canonical_json
 _REFUSED_KEYWORDS = {
     "$ref": "parameters may not use $ref; write the schema out where it is used",
     "$dynamicRef": "parameters may not use $dynamicRef; write the schema out where it is used",
+    "unevaluatedItems": "parameters may not use unevaluatedItems, whose cost nothing bounds; use additionalItems",
+    "unevaluatedProperties": (
+        "parameters may not use unevaluatedProperties, whose cost nothing bounds; use additionalProperties"
+    ),
     "patternProperties": "parameters may not use patternProperties, whose patterns nothing bounds; name the properties",
 }
 # What is a pattern is settled by the library that matches it, whose syntax is not that of Python's own.

@@ -5,7 +5,7 @@ on every machine. So no text of a library reaches a result: the next version may
 know who calls (the default agent, a user's graph, a test).
 """
 
-from agenteval.tools.answer import MAX_STATE_CHARACTERS
+from agenteval.tools.answer import MAX_STATE_CHARACTERS, without_address
 from agenteval.tools.arguments import parse_arguments, parse_json
 from agenteval.tools.call import UNANSWERED, call_tool, fault_label
 from agenteval.tools.recording import CallRequest, final_answer, record_call
@@ -27,5 +27,6 @@ __all__ = [
     "parse_json",
     "patch_between",
     "record_call",
+    "without_address",
     "world_patch",
 ]

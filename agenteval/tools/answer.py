@@ -18,7 +18,7 @@ from agenteval.spec import Case, Effect, SuiteFunction, ToolError, ToolMock
 MAX_STATE_CHARACTERS = 1_000_000
 """A result or a world that is longer as JSON is an error of the mock: effects could double it with every call."""
 TOO_LONG = f"the result or the world is longer than {MAX_STATE_CHARACTERS:,} characters"
-_ADDRESS = re.compile(r"<[^<>]* at 0x[0-9a-f]+>")
+_ADDRESS = re.compile(r"\S* at 0x[0-9a-f]{6,}>")
 """How Python writes an object that has no text of its own: by a place in memory, another one in each process."""
 
 
@@ -102,17 +102,22 @@ def _function_answer(function: SuiteFunction, case: Case, seen: Seen) -> Answer:
     except ExpressionError:
         raise
     except ToolError as error:
-        return _error(_without_address(str(error)), case, seen)
+        return _error(without_address(str(error)), case, seen)
     # The function is the suite's own code, which can raise anything; the call then has no answer.
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ExpressionError(f"{function.name} failed: {type(error).__name__}: {error}") from error
-    result, world = json.loads(_without_address(text))
+    result, world = json.loads(without_address(text))
     if not isinstance(world, dict):
         raise ExpressionError(f"{function.name} gave a world that is no object")
     return Answer(result=expressions.as_text(result), error=None, world=world, latency_s=case.latency_s)
 
 
-def _without_address(text: str) -> str:
+def without_address(text: str) -> str:
+    """The text of a function of the suite's.
+
+    Raises:
+        ExpressionError: If it holds the place of an object in memory, which differs between processes.
+    """
     found = _ADDRESS.search(text)
     if found is not None:
         raise ExpressionError(f"{found[0]} is the place of an object in memory, which differs between processes")

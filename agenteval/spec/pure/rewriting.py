@@ -12,9 +12,10 @@ from typing import Any
 
 from agenteval.spec.pure.modules import import_view
 from agenteval.spec.pure.rules import ABSENT
-from agenteval.spec.pure.sets import OrderedFrozenset, OrderedSet, operate
+from agenteval.spec.pure.sets import OrderedFrozenset, OrderedSet, operate, operate_attribute, operate_item
 
 _SET, _OPERATE = "__ordered_set__", "__operate__"
+_OPERATE_ITEM, _OPERATE_ATTRIBUTE = "__operate_item__", "__operate_attribute__"
 _SYMBOLS: dict[type[ast.operator], str] = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.Sub: "-"}
 _NO_EXPRESSIONS = frozenset("annotation returns pattern".split())
 """Fields of Python's syntax whose operators compute no sets."""
@@ -34,6 +35,7 @@ def pure_builtins() -> dict[str, Any]:
     """Builtins of one run, without those that reach outside or differ between processes and versions."""
     safe = {name: value for name, value in vars(builtins).items() if name not in ABSENT}
     ordered = {"set": OrderedSet, "frozenset": OrderedFrozenset, _SET: OrderedSet, _OPERATE: operate}
+    ordered |= {_OPERATE_ITEM: operate_item, _OPERATE_ATTRIBUTE: operate_attribute}
     return {**safe, **ordered, "sum": plain_sum, "__import__": import_view}
 
 
@@ -71,12 +73,22 @@ class _Rewriter(ast.NodeTransformer):
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         self.generic_visit(node)
         symbol = _SYMBOLS.get(type(node.op))
-        # An item or attribute would be looked up twice; what holds keys of a map is a name.
-        if symbol is None or not isinstance(node.target, ast.Name):
+        if symbol is None:
             return node
-        before = ast.copy_location(ast.Name(id=node.target.id, ctx=ast.Load()), node)
-        value = _called(_OPERATE, node, ast.Constant(f"{symbol}="), before, node.value)
-        return ast.copy_location(ast.Assign(targets=[node.target], value=value), node)
+        word = ast.Constant(f"{symbol}=")
+        match node.target:
+            case ast.Name(id=name):
+                before = ast.copy_location(ast.Name(id=name, ctx=ast.Load()), node)
+                value = _called(_OPERATE, node, word, before, node.value)
+                return ast.copy_location(ast.Assign(targets=[node.target], value=value), node)
+            # A part of a list is no set, and a private name is spelt otherwise within its class.
+            case ast.Subscript(value=holder, slice=key) if not isinstance(key, ast.Slice):
+                change = _called(_OPERATE_ITEM, node, word, holder, key, node.value)
+            case ast.Attribute(value=holder, attr=name) if not name.startswith("__"):
+                change = _called(_OPERATE_ATTRIBUTE, node, word, holder, ast.Constant(name), node.value)
+            case _:
+                return node
+        return ast.copy_location(ast.Expr(value=change), node)
 
 
 def _called(name: str, node: ast.AST, *arguments: ast.expr) -> ast.Call:

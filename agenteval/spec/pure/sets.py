@@ -20,8 +20,8 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-class OrderedFrozenset(Set[Any]):
-    """A frozenset whose order is that of its items; what `frozenset` means in a suite's functions."""
+class _Ordered(Set[Any]):
+    """What both kinds have."""
 
     __slots__ = ("_items",)
     __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
@@ -38,11 +38,8 @@ class OrderedFrozenset(Set[Any]):
     def __len__(self) -> int:
         return len(self._items)
 
-    def __hash__(self) -> int:
-        return self._hash()
-
-    def __repr__(self) -> str:
-        return f"frozenset({{{', '.join(map(repr, self))}}})" if self else "frozenset()"
+    def __and__(self, other: Any) -> Any:
+        return self.intersection(other) if isinstance(other, Set) else NotImplemented
 
     def copy(self) -> Self:
         """The same items in a set of their own."""
@@ -78,7 +75,19 @@ class OrderedFrozenset(Set[Any]):
         return self >= OrderedFrozenset(other)
 
 
-class OrderedSet(OrderedFrozenset, MutableSet[Any]):
+class OrderedFrozenset(_Ordered):
+    """A frozenset whose order is that of its items; what `frozenset` means in a suite's functions."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return self._hash()
+
+    def __repr__(self) -> str:
+        return f"frozenset({{{', '.join(map(repr, self))}}})" if self else "frozenset()"
+
+
+class OrderedSet(_Ordered, MutableSet[Any]):
     """A set whose order is that in which its items came; what `set` means in a suite's functions."""
 
     __slots__ = ()
@@ -97,7 +106,12 @@ class OrderedSet(OrderedFrozenset, MutableSet[Any]):
 
     def update(self, *others: Iterable[Any]) -> None:
         """Add the others' items."""
-        self._items = self.union(*others)._items
+        for items in others:
+            self._items.update(dict.fromkeys(items))
+
+    def clear(self) -> None:
+        """Take all items out."""
+        self._items = {}
 
     def intersection_update(self, *others: Iterable[Any]) -> None:
         """Keep what all others have too."""
@@ -119,5 +133,17 @@ for _class, _name in ((OrderedFrozenset, "frozenset"), (OrderedSet, "set")):
 def operate(symbol: str, left: Any, right: Any) -> Any:
     """An operator that sets have; of a map's keys or items, whose result would be one of Python's own sets, too."""
     if isinstance(left, KeysView | ItemsView) or isinstance(right, KeysView | ItemsView):
-        left, right = OrderedSet(left), OrderedSet(right)
+        # A set is changed in place, as its other holders expect.
+        left = left if isinstance(left, OrderedSet) and symbol.endswith("=") else OrderedSet(left)
+        right = OrderedSet(right)
     return _OPERATORS[symbol](left, right)
+
+
+def operate_item(symbol: str, holder: Any, key: Any, right: Any) -> None:
+    """The same where what changes is an item."""
+    holder[key] = operate(symbol, holder[key], right)
+
+
+def operate_attribute(symbol: str, holder: Any, name: str, right: Any) -> None:
+    """The same where what changes is an attribute."""
+    setattr(holder, name, operate(symbol, getattr(holder, name), right))

@@ -97,6 +97,12 @@ ODD: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 MEANT: dict[str, dict[str, Any]] = {
     "nothing beside the usual": {},
+    "a part that requires what the whole declares": cases(
+        parameters={**PARAMETERS, "anyOf": [{"properties": {"item": {"const": "mug"}}, "required": ["item", "count"]}]}
+    ),
+    "a whole that requires what a part declares": cases(
+        parameters={**PARAMETERS, "required": ["item", "size"], "allOf": [{"properties": {"size": {"type": "string"}}}]}
+    ),
     "a case behind a narrower one": cases(MUG, {"when": "world.stock == 0", "returns": 2}),
     "an argument that is asked for with has": cases({"when": "has(args.other)", "returns": 1}),
     "a key that is asked for with has": cases({"when": "has(world.busy) && world.busy", "returns": 1}),

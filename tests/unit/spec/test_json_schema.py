@@ -84,6 +84,10 @@ def test_a_pattern_that_backtracks_without_end_is_an_error(
         pytest.param({"pattern": "(?:a{1000}){1000}"}, "repeats", id="that-takes-too-much-memory"),
         pytest.param({"properties": {"a": {"$ref": "#"}}}, "may not use $ref", id="reference"),
         pytest.param({"not": {"$dynamicRef": "#x"}}, "may not use $dynamicRef", id="dynamic-reference"),
+        pytest.param(
+            {"unevaluatedProperties": False}, "may not use unevaluatedProperties", id="unevaluated-properties"
+        ),
+        pytest.param({"not": {"unevaluatedItems": {}}}, "may not use unevaluatedItems", id="unevaluated-items"),
         pytest.param({"allOf": [{"patternProperties": {}}]}, "may not use patternProperties", id="pattern-properties"),
         pytest.param({"type": "objekt"}, "no JSON Schema", id="type"),
     ],

@@ -49,7 +49,7 @@ SETS = [
     pytest.param("list(map(list, map(frozenset, ['hbz'])))", "", [["h", "b", "z"]], id="handed-on"),
     pytest.param("max({'hh', 'bb', 'zz'}, key=len)", "", "hh", id="greatest-by-key"),
     pytest.param("sorted({'hh', 'bb', 'z'}, key=len)", "", ["z", "hh", "bb"], id="sorted-by-key"),
-    pytest.param("list(w.keys() & {'a', 'h', 'c'})", "", ["a", "h", "c"], id="keys-and"),
+    pytest.param("list(w.keys() & {'a', 'h', 'c'})", "", ["h", "c", "a"], id="keys-and"),
     pytest.param("list(w.keys() - 'hg')", "", [*"fedcba"], id="keys-minus"),
     pytest.param("list('zyh' | w.keys())", "", [*"zyhgfedcba"], id="or-keys"),
     pytest.param("list(w.keys() ^ iter('hgz'))", "", [*"fedcbaz"], id="keys-xor-iterator"),
@@ -80,6 +80,32 @@ SETS = [
     pytest.param("(7 - 2, 6 & 3, 6 | 1, 6 ^ 2, -1)", "", (5, 2, 7, 4, -1), id="numbers"),
     pytest.param("g(9)", "def g(n):\n n -= 2\n n &= 5\n return n", 5, id="numbers-in-place"),
     pytest.param("g({'n': [9]})", "def g(d):\n d['n'][0] -= 2\n return d['n']", [7], id="item-in-place"),
+    pytest.param(
+        "g(w)",
+        "def g(w):\n d = {'k': w.keys()}\n d['k'] |= w.keys()\n return list(d['k'])",
+        [*"hgfedcba"],
+        id="item-of-keys",
+    ),
+    pytest.param(
+        "g(w)",
+        "class C: pass\ndef g(w):\n c = C()\n c.k = w.keys()\n c.k -= {'h'}\n return list(c.k)",
+        [*"gfedcba"],
+        id="attribute-of-keys",
+    ),
+    pytest.param(
+        "g()", "def g():\n s = t = {'a', 'b'}\n t -= {'a': 1}.keys()\n return list(s)", ["b"], id="in-place-by-keys"
+    ),
+    pytest.param(
+        "g()", "def g():\n x = [[1, 2, 3], 4]\n x[0][1:] += [5]\n x[1] -= 1\n return x", [[1, 2, 3, 5], 3], id="lists"
+    ),
+    pytest.param("list(set('hbz') & set('zh'))", "", ["h", "z"], id="and-in-the-order-of-the-left"),
+    pytest.param("(isinstance({1}, frozenset), isinstance(frozenset(), set))", "", (False, False), id="two-kinds"),
+    pytest.param(
+        "g()",
+        "def g():\n s = set(range(9))\n s.clear()\n s.update([3, 1], [3, 2])\n return list(s)",
+        [3, 1, 2],
+        id="anew",
+    ),
     pytest.param("g(1)", "def g(x: int | None = None) -> int | str:\n return x", 1, id="types"),
 ]
 
@@ -263,6 +289,7 @@ def far_zone() -> Iterator[None]:
 
 
 DATES = "from datetime import date, datetime as dt, timedelta, timezone as tz\nT = dt(2026, 1, 15, 9)"
+DATES += "\nclass My(date): pass\ndef g(): return isinstance(T.date(), My)"
 
 
 @pytest.mark.parametrize(
@@ -273,6 +300,11 @@ DATES = "from datetime import date, datetime as dt, timedelta, timezone as tz\nT
         pytest.param("T.replace(tzinfo=tz.utc).astimezone(tz=None).isoformat()", id="to-the-machines-zone"),
         pytest.param("T.strftime('%s')", id="seconds-as-text"),
         pytest.param("f'{T:%s}'", id="seconds-in-a-text"),
+        pytest.param("T.strftime('%-s')", id="seconds-with-a-flag"),
+        pytest.param("T.strftime('%010s')", id="seconds-with-a-width"),
+        pytest.param("T.time().strftime('%s')", id="seconds-of-a-time"),
+        pytest.param("dt.strptime('2026 UTC', '%Y %Z').year", id="a-zones-name"),
+        pytest.param("dt.max.replace(year=2026).timestamp()", id="from-the-last-time"),
         pytest.param("(T + timedelta(1)).timestamp()", id="computed"),
         pytest.param("dt.fromisoformat('2026-01-15').timestamp()", id="read"),
         pytest.param("dt.strptime('2026', '%Y').timestamp()", id="parsed"),
@@ -302,6 +334,9 @@ def test_the_machines_clock_and_zone_are_not_there(tmp_path: Path, expression: s
         pytest.param("str(T) + repr(T.date())", "2026-01-15 09:00:00date(2026, 1, 15)", id="as-text"),
         pytest.param("dt.strptime('2026-01-15', '%Y-%m-%d').day", 15, id="parsed"),
         pytest.param("T.time().strftime('%H')", "09", id="time-of-day"),
+        pytest.param("T.timetz().isoformat() + str(dt.min)", "09:00:000001-01-01 00:00:00", id="first"),
+        pytest.param("issubclass(dt, date)", True, id="issubclass"),
+        pytest.param("g()", False, id="a-class-of-its-own"),
         pytest.param("min(T, dt(2025, 1, 1)).year", 2025, id="compared"),
     ],
 )
