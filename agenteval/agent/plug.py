@@ -47,7 +47,7 @@ def load_factory(name: str | None) -> GraphFactory:
     except (Exception, SystemExit) as error:
         raise InputError(
             f"The module of the agent {name!r} fails when it is imported: {type(error).__name__}: "
-            "{sentence(str(error))} Mend it, then run again."
+            f"{sentence(str(error))} Mend it, then run again."
         ) from error
     factory = getattr(module, attribute, None)
     if factory is None:

@@ -207,5 +207,5 @@ def test_what_is_wrong_with_a_module_is_said(module: str, words: str) -> None:
 def test_a_module_that_is_nowhere_is_named() -> None:
     with pytest.raises(InputError, match="on PYTHONPATH"):
         load_factory("no_such_module:build")
-    with pytest.raises(InputError, match="fails when it is imported"):
+    with pytest.raises(InputError, match="fails when it is imported: TypeError: the '"):
         load_factory("..relative:build")
