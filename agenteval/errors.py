@@ -226,6 +226,17 @@ class StoreUnreadableError(StoreError):
         super().__init__(f"Cannot read {path}: {sentence(reason)} {advice}")
 
 
+class DamagedRecordError(StoreError):
+    """A row of the database is none that a run writes."""
+
+    def __init__(self, *, run_id: str, table: str, reason: str) -> None:
+        self.run_id, self.table, self.reason = run_id, table, reason
+        super().__init__(
+            f"Run {run_id} cannot be read: its table {table} holds what no run writes: {sentence(reason)} Restore the "
+            "database from a copy, or make the run again."
+        )
+
+
 class SchemaVersionError(StoreError):
     """The database was written by a newer agenteval."""
 

@@ -9,11 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pydantic
+
 from agenteval.audit import RunFacts, audit_run, run_verdict
 from agenteval.compare import compare_stored, passed_by_episode
 from agenteval.contract import Contract
 from agenteval.digest import canonical_json
-from agenteval.records import Divergence, Evidence, Turn, Verdict
+from agenteval.errors import DamagedRecordError
+from agenteval.loading import wrong_fields
+from agenteval.records import Divergence, Evidence, Run, Turn, Verdict
 from agenteval.store import RunReader, RunWriter
 
 
@@ -37,7 +41,7 @@ def derive_findings(reader: RunReader) -> Findings:
     divergences = tuple(compare_stored(reader.trajectories(), passed_by_episode(reader.grades())))
     facts = RunFacts(
         run=run,
-        contract=Contract.model_validate_json(canonical_json(run.contract_fields)),
+        contract=contract_of(run),
         boots=tuple(reader.boots()),
         episodes=tuple(reader.episodes()),
         divergences=divergences,
@@ -45,6 +49,19 @@ def derive_findings(reader: RunReader) -> Findings:
     )
     evidence = audit_run(facts, _all_turns(reader))
     return Findings(divergences=divergences, evidence=evidence, verdict=run_verdict(facts, evidence))
+
+
+def contract_of(run: Run) -> Contract:
+    """The contract under which a run was made.
+
+    Raises:
+        DamagedRecordError: If its fields are no contract's.
+    """
+    try:
+        return Contract.model_validate_json(canonical_json(run.contract_fields))
+    except pydantic.ValidationError as error:
+        reason = f"contract_fields: {wrong_fields(error)}"
+        raise DamagedRecordError(run_id=run.run_id, table="runs", reason=reason) from error
 
 
 def judge_run(path: Path, run_id: str, writer: RunWriter) -> Verdict:

@@ -11,7 +11,7 @@ from agenteval.loading.document import (
     key_text,
     raise_if_any,
 )
-from agenteval.loading.findings import findings_text, validate
+from agenteval.loading.findings import findings_text, validate, wrong_fields
 from agenteval.loading.json_values import not_json
 from agenteval.loading.models import Frozen, FrozenT, Many
 from agenteval.loading.yaml_values import (
@@ -40,4 +40,5 @@ __all__ = [
     "raise_if_any",
     "read_yaml",
     "validate",
+    "wrong_fields",
 ]

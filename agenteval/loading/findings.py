@@ -37,6 +37,17 @@ MAX_SHOWN_CHARACTERS = 80
 """Of a value that is not what it must be; of a longer text, list or mapping its size is told."""
 
 
+_MOST_NAMED = 5
+"""Wrong fields of what a program wrote that are named; more are counted."""
+
+
+def wrong_fields(error: pydantic.ValidationError) -> str:
+    """The fields of what a program wrote that pydantic refuses, on one line."""
+    found = [f"{key_text(item['loc'])}: {item['msg']}" for item in error.errors(include_url=False, include_input=False)]
+    more = f"; and {len(found) - _MOST_NAMED:,} more" if len(found) > _MOST_NAMED else ""
+    return "; ".join(found[:_MOST_NAMED]) + more
+
+
 def validate(document: Document, model: type[ModelT], data: Any = None, at: KeyPath = ()) -> ModelT | None:
     """Validate data of a document against a model; problems go to the document.
 

@@ -9,13 +9,11 @@ import pydantic
 import pydantic_core
 
 from agenteval.errors import LockFileError, StoreUnwritableError
-from agenteval.loading import key_text
+from agenteval.loading import wrong_fields
 from agenteval.lock.sections import LOCK_VERSION, Lock
 
 MAX_FILE_BYTES = 16_000_000
 """A larger file is refused unread; the largest contract and environment come nowhere near it."""
-_MOST_SHOWN = 5
-"""Wrong fields of a file that are named; more are counted."""
 _NAME_A_LOCK = "Name a file that `agenteval run` wrote (*.lock.json), or a run."
 
 
@@ -84,10 +82,5 @@ def parse_lock(content: bytes, *, origin: str) -> Lock:
         return Lock.model_validate_json(content)
     except pydantic.ValidationError as error:
         advice = "Take the file as `agenteval run` wrote it, from a copy for instance."
-        raise LockFileError(origin=origin, reason=_wrong_fields(error), advice=advice) from error
-
-
-def _wrong_fields(error: pydantic.ValidationError) -> str:
-    found = [f"{key_text(item['loc'])}: {item['msg']}" for item in error.errors(include_url=False, include_input=False)]
-    more = f"; and {len(found) - _MOST_SHOWN:,} more" if len(found) > _MOST_SHOWN else ""
-    return "its fields are wrong: " + "; ".join(found[:_MOST_SHOWN]) + more
+        reason = f"its fields are wrong: {wrong_fields(error)}"
+        raise LockFileError(origin=origin, reason=reason, advice=advice) from error

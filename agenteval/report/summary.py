@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from agenteval.audit import clause_verdicts
 from agenteval.compare import ORDER, differs_at, passed_by_episode, sample_of
 from agenteval.contract import Contract
-from agenteval.digest import canonical_json
+from agenteval.judge import contract_of
 from agenteval.records import (
     ClauseVerdict,
     Divergence,
@@ -112,7 +112,7 @@ def summarize(reader: RunReader) -> RunSummary:
     return RunSummary(
         run=run,
         end=end,
-        contract=Contract.model_validate_json(canonical_json(run.contract_fields)),
+        contract=contract_of(run),
         episodes=tuple(reader.episodes()),
         passed=passed_by_episode(grades),
         grades=grades,

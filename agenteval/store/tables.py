@@ -6,32 +6,31 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NotRequired
 
 import pyarrow as pa
+import pydantic
+from typing_extensions import TypedDict
 
 from agenteval.digest import canonical_json
+from agenteval.errors import DamagedRecordError
+from agenteval.loading import wrong_fields
 from agenteval.records import (
     Boot,
     BootEnd,
-    ClauseVerdict,
     Divergence,
     Episode,
     EpisodePlan,
-    EpisodeStatus,
     Evidence,
     FaultCount,
     Grade,
-    Level,
     Run,
     RunEnd,
-    StopReason,
     TaskRecord,
     ToolCall,
     Turn,
-    Verdict,
 )
-from agenteval.store.lines import Row
+from agenteval.store.lines import DAMAGE, Row
 
 _MOMENT = pa.timestamp("us", tz="UTC")
 _TEXT, _INT, _BOOL, _REAL = pa.string(), pa.int32(), pa.bool_(), pa.float64()
@@ -259,95 +258,149 @@ def rows_of(line: Row) -> list[tuple[str, Row]]:
     return [(simple[kind], line)] if kind in simple else []
 
 
+class _Fault(TypedDict):
+    kind: str
+
+
+class _Definition(TypedDict):
+    """What is read of a task's definition."""
+
+    faults: list[_Fault]
+    checks: NotRequired[list[dict[str, Any]]]
+
+
+class _ServerFacts(TypedDict, total=False):
+    """What is read of what a server said of itself."""
+
+    served_models: list[str]
+    cache_config: dict[str, Any]
+    config: dict[str, Any]
+    log: dict[str, Any]
+    metrics: dict[str, float]
+
+
+_SHAPES: dict[tuple[str, str], pydantic.TypeAdapter[Any]] = {
+    ("tasks", "definition"): pydantic.TypeAdapter(_Definition),
+    ("boots", "facts"): pydantic.TypeAdapter(_ServerFacts),
+    ("boots", "metrics"): pydantic.TypeAdapter(dict[str, float]),
+}
+"""By table and column, what a JSON value must hold besides what its record says of it."""
+_PER_TOKEN = ("output_ids", "output_tokens", "logprobs", "runner_up_tokens", "runner_up_logprobs")
+"""Columns of a turn with one entry for each token of the answer."""
+
+_ADAPTERS: dict[type[Any], pydantic.TypeAdapter[Any]] = {
+    kind: pydantic.TypeAdapter(kind)
+    for kind in (
+        Run,
+        RunEnd,
+        TaskRecord,
+        Boot,
+        BootEnd,
+        EpisodePlan,
+        Episode,
+        ToolCall,
+        Turn,
+        Grade,
+        FaultCount,
+        Evidence,
+        Divergence,
+    )
+}
+"""Checks a row's values against the types of its record."""
+
+
+def _record(kind: type[Any], table: str, row: Row, *parsed: str) -> Any:
+    """A row as a record whose every value is what the record's type says; `parsed` names its JSON columns.
+
+    Raises:
+        DamagedRecordError: If a value is none that a run writes.
+    """
+    try:
+        values = {**row, **{name: json.loads(row[name]) for name in parsed}}
+        for name in parsed:
+            if (table, name) in _SHAPES:
+                _SHAPES[table, name].validate_python(values[name], strict=True)
+        return _ADAPTERS[kind].validate_python(_only(kind, values))
+    except pydantic.ValidationError as error:
+        raise DamagedRecordError(run_id=row["run_id"], table=table, reason=wrong_fields(error)) from error
+    except DAMAGE as error:
+        raise DamagedRecordError(run_id=row["run_id"], table=table, reason=str(error)) from error
+
+
 def run_from(row: Row) -> Run:
     """A row of `runs` as its record."""
-    return Run(**{**_only(Run, row), **_parsed(row, "contract_fields", "facts")})
+    run: Run = _record(Run, "runs", row, "contract_fields", "facts")
+    return run
 
 
 def run_end_from(row: Row) -> RunEnd | None:
     """How a run ended; None while it is running, or where its runner died."""
-    if row["ended_at"] is None:
-        return None
-    verdict = None if row["verdict"] is None else Verdict(row["verdict"])
-    return RunEnd(**{**_only(RunEnd, row), "verdict": verdict})
+    return None if row["ended_at"] is None else _record(RunEnd, "runs", row)
 
 
 def task_from(row: Row) -> TaskRecord:
     """A row of `tasks` as its record."""
-    return TaskRecord(**{**_only(TaskRecord, row), "tags": tuple(row["tags"]), **_parsed(row, "definition")})
+    task: TaskRecord = _record(TaskRecord, "tasks", row, "definition")
+    return task
 
 
 def boot_from(row: Row) -> Boot:
     """A row of `boots` as its record."""
-    return Boot(**{**_only(Boot, row), "argv": tuple(row["argv"]), **_parsed(row, "env", "facts")})
+    boot: Boot = _record(Boot, "boots", row, "env", "facts")
+    return boot
 
 
 def boot_end_from(row: Row) -> BootEnd | None:
     """How a boot ended; None where nothing was recorded."""
-    if row["ended_at"] is None:
-        return None
-    return BootEnd(**{**_only(BootEnd, row), **_parsed(row, "metrics")})
+    return None if row["ended_at"] is None else _record(BootEnd, "boots", row, "metrics")
 
 
 def episode_from(row: Row) -> Episode:
     """A row of `episodes` as its record."""
-    plan = EpisodePlan(**_only(EpisodePlan, row))
-    return Episode(
-        **{
-            **_only(Episode, {**row, "plan": plan}),
-            "status": EpisodeStatus(row["status"]),
-            "stop_reason": StopReason(row["stop_reason"]),
-            **_parsed(row, "world"),
-        }
-    )
+    plan = _record(EpisodePlan, "episodes", row)
+    episode: Episode = _record(Episode, "episodes", {**row, "plan": plan}, "world")
+    return episode
 
 
 def tool_call_from(row: Row) -> ToolCall:
     """A row of `tool_calls` as its record."""
-    return ToolCall(**{**_only(ToolCall, {**_LATER, **row}), "world_patch": tuple(json.loads(row["world_patch"]))})
+    call: ToolCall = _record(ToolCall, "tool_calls", {**_LATER, **row}, "world_patch")
+    return call
 
 
 def turn_from(row: Row, calls: tuple[ToolCall, ...]) -> Turn:
     """A row of `turns`, with its calls, as its record."""
-    lists = {
-        name: tuple(row[name])
-        for name in (
-            "prompt_added",
-            "output_ids",
-            "output_tokens",
-            "logprobs",
-            "runner_up_tokens",
-            "runner_up_logprobs",
-        )
-    }
-    return Turn(
-        **{
-            **_only(Turn, {**row, "tool_calls": calls}),
-            **lists,
-            **_parsed(row, "request", "response"),
-            "messages_added": tuple(json.loads(row["messages_added"])),
-        }
-    )
+    turn: Turn = _record(Turn, "turns", {**row, "tool_calls": calls}, "request", "response", "messages_added")
+    lengths = {len(getattr(turn, name)) for name in _PER_TOKEN}
+    if len(lengths) > 1:
+        place = f"turn {turn.turn} of {turn.episode_id}"
+        reason = f"{', '.join(_PER_TOKEN)} of {place} are not equally long"
+        raise DamagedRecordError(run_id=turn.run_id, table="turns", reason=reason)
+    return turn
 
 
 def grade_from(row: Row) -> Grade:
     """A row of `grades` as its record."""
-    return Grade(**_only(Grade, row))
+    grade: Grade = _record(Grade, "grades", row)
+    return grade
 
 
 def fault_count_from(row: Row) -> FaultCount:
     """A row of the view `faults` as its record."""
-    return FaultCount(**_only(FaultCount, row))
+    count: FaultCount = _record(FaultCount, "faults", row)
+    return count
 
 
 def evidence_from(row: Row) -> Evidence:
     """A row of `evidence` as its record."""
-    return Evidence(**{**_only(Evidence, row), "verdict": ClauseVerdict(row["verdict"]), **_parsed(row, "detail")})
+    evidence: Evidence = _record(Evidence, "evidence", row, "detail")
+    return evidence
 
 
 def divergence_from(row: Row) -> Divergence:
     """A row of `divergences` as its record."""
-    return Divergence(**{**_only(Divergence, row), "level": Level(row["level"])})
+    divergence: Divergence = _record(Divergence, "divergences", row)
+    return divergence
 
 
 FROM_ROW: dict[str, Callable[[Row], Any]] = {
@@ -363,7 +416,3 @@ FROM_ROW: dict[str, Callable[[Row], Any]] = {
 
 def _only(kind: type[Any], row: Row) -> Row:
     return {item.name: row[item.name] for item in dataclasses.fields(kind)}
-
-
-def _parsed(row: Row, *names: str) -> Row:
-    return {name: json.loads(row[name]) for name in names}

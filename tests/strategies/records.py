@@ -95,7 +95,7 @@ def task_records(run_id: str) -> st.SearchStrategy[TaskRecord]:
         task=TEXT,
         variant=TEXT,
         tags=st.lists(TEXT, max_size=3).map(tuple),
-        definition=OBJECTS,
+        definition=OBJECTS.map(lambda fields: {**fields, "faults": []}),
     )
 
 

@@ -250,7 +250,7 @@ def test_tasks_are_read_in_the_order_in_which_they_ran(database: Path) -> None:
     names = ["z", "a", "m", "b"]
     with RunWriter(database, make_run()) as writer:
         for name in names:
-            writer.append(TaskRecord(run_id="run-a", task=name, variant="v", tags=(), definition={}))
+            writer.append(TaskRecord(run_id="run-a", task=name, variant="v", tags=(), definition={"faults": []}))
     assert [task.task for task in RunReader(path=database, run_id="run-a").tasks()] == names
 
 
