@@ -5,9 +5,11 @@ Reads the store and judges with `compare` and `audit`; knows no server and no ag
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pydantic
 
@@ -17,7 +19,7 @@ from agenteval.contract import Contract
 from agenteval.digest import canonical_json
 from agenteval.errors import DamagedRecordError
 from agenteval.loading import wrong_fields
-from agenteval.records import Divergence, Evidence, Run, Turn, Verdict
+from agenteval.records import Divergence, EpisodeStatus, Evidence, Run, Turn, Verdict
 from agenteval.store import RunReader, RunWriter
 
 
@@ -28,6 +30,8 @@ class Findings:
     divergences: tuple[Divergence, ...]
     evidence: tuple[Evidence, ...]
     verdict: Verdict
+    contradictions: tuple[str, ...] = ()
+    """Stored facts that cannot be true together: the database was changed after it was written."""
 
 
 def derive_findings(reader: RunReader) -> Findings:
@@ -48,7 +52,46 @@ def derive_findings(reader: RunReader) -> Findings:
         tasks=tuple(reader.tasks()),
     )
     evidence = audit_run(facts, _all_turns(reader))
-    return Findings(divergences=divergences, evidence=evidence, verdict=run_verdict(facts, evidence))
+    return Findings(
+        divergences=divergences,
+        evidence=evidence,
+        verdict=run_verdict(facts, evidence),
+        contradictions=tuple(_contradictions(facts, reader)),
+    )
+
+
+def _contradictions(facts: RunFacts, reader: RunReader) -> Iterator[str]:
+    """What a run stored twice and is no longer the same, and what every run stores and is not there."""
+    run, end = reader.run()
+    if facts.contract.name != run.contract or facts.contract.digest() != run.contract_digest:
+        yield "runs.contract and contract_digest are not those of contract_fields"
+    if end is not None and end.verdict is not None and end.status != "finished":
+        yield f"runs.verdict is {end.verdict}, although its status is {end.status}"
+    yield from _against_lock(run, run.facts.get("lock"))
+    checks = {(task.task, task.variant): len(task.definition.get("checks", ())) for task in facts.tasks}
+    graded = Counter(grade.episode_id for grade in reader.grades())
+    for episode in facts.episodes:
+        wanted = checks.get((episode.plan.task, episode.plan.variant))
+        found = graded[episode.plan.episode_id]
+        if episode.status is EpisodeStatus.FINISHED and wanted not in (None, found):
+            yield f"{episode.plan.label} has {found} grades for {wanted} checks"
+
+
+def _against_lock(run: Run, lock: Any) -> Iterator[str]:
+    """Runs of older versions have no lock."""
+    if not isinstance(lock, dict):
+        return
+    for section, field, stored in (
+        ("contract", "name", run.contract),
+        ("contract", "digest", run.contract_digest),
+        ("suite", "name", run.suite),
+        ("suite", "digest", run.suite_digest),
+        ("model", "name", run.model),
+        ("model", "digest", run.model_digest if run.model_digest.startswith("sha256:") else None),
+    ):
+        locked = lock.get(section, {}).get(field)
+        if locked != stored:
+            yield f"runs has the {section} {field} {stored}, its lock {locked}"
 
 
 def contract_of(run: Run) -> Contract:

@@ -14,13 +14,12 @@ EXIT_CODES = {Verdict.KEPT: 0, Verdict.DIVERGED: 1, Verdict.BREACHED: 1, Verdict
 """Exit status of a run by its verdict."""
 CANNOT_TELL = 2
 """Exit status where there is no verdict."""
-MEANING = {
+_MEANING = {
     Verdict.KEPT: "every clause was kept",
     Verdict.DIVERGED: "the contract promises no repeatability, and repeats differ",
     Verdict.BREACHED: "a clause did not hold",
     Verdict.UNPROVEN: "what was measured does not decide every clause",
 }
-"""A verdict in words."""
 _SHOWN_REASONS, _REASON = 12, 140
 """Reasons for failing that the text shows, and their characters; the database and the JSON hold all."""
 _INDENT = " " * 10
@@ -227,14 +226,19 @@ def _verdict(summary: RunSummary) -> str:
         # The end of a server's log is part of some messages.
         first, *others = [printable(line) for line in (end.message or "").splitlines()] or ["no reason was recorded"]
         return "\n".join([f"verdict   none; {end.status}: {first}", *(f"{_INDENT}{line}" for line in others)])
+    return verdict_line(summary, summary.verdict)
+
+
+def verdict_line(summary: RunSummary, verdict: Verdict) -> str:
+    """A verdict on a run, and what it means there."""
     missing = summary.run.planned_episodes - summary.finished
-    if summary.verdict is Verdict.UNPROVEN and missing:
+    if verdict is Verdict.UNPROVEN and missing:
         planned = summary.run.planned_episodes
         lost = "the only episode was" if planned == 1 else f"{missing} of {planned} episodes were"
-        return f"verdict   {summary.verdict}: {lost} not run; mend the cause, then run again"
-    if summary.verdict is Verdict.KEPT and ClauseVerdict.NOT_PROMISED in summary.clauses.values():
-        return f"verdict   {summary.verdict}: every clause that promises something was kept"
-    return f"verdict   {summary.verdict}: {MEANING[summary.verdict]}"
+        return f"verdict   {verdict}: {lost} not run; mend the cause, then run again"
+    if verdict is Verdict.KEPT and ClauseVerdict.NOT_PROMISED in summary.clauses.values():
+        return f"verdict   {verdict}: every clause that promises something was kept"
+    return f"verdict   {verdict}: {_MEANING[verdict]}"
 
 
 def _short(text: str) -> str:

@@ -12,7 +12,7 @@ from agenteval.judge import Findings
 from agenteval.log import printable
 from agenteval.records import Evidence, Verdict
 from agenteval.report.summary import RunSummary
-from agenteval.report.text import CANNOT_TELL, EXIT_CODES, MEANING, clause_lines, clauses_json
+from agenteval.report.text import CANNOT_TELL, EXIT_CODES, clause_lines, clauses_json, verdict_line
 
 _SHOWN_DIFFERENCES = 12
 
@@ -38,10 +38,10 @@ class Verification:
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """Where the two judgements differ, one a line; none where the run did not judge itself."""
+        """Where the two judgements differ, and stored facts contradict each other, one a line."""
+        lines = list(self.findings.contradictions)
         if not self.stored.is_judged:
-            return ()
-        lines = []
+            return tuple(lines)
         if self.stored.verdict is not self.verdict:
             lines.append(f"verdict: the run stored {self.stored.verdict}, its facts come to {self.verdict}")
         if set(self.stored.divergences) != set(self.findings.divergences):
@@ -65,7 +65,7 @@ def verification_text(verification: Verification) -> str:
         f"run {run.run_id}: contract {run.contract}, judged again from what is stored",
         *clause_lines(derived),
         *_agreement(verification),
-        f"verdict   {verification.verdict}: {MEANING[verification.verdict]}",
+        verdict_line(derived, verification.verdict),
     ]
     return "\n".join(lines)
 
@@ -78,7 +78,7 @@ def verification_json(verification: Verification) -> dict[str, Any]:
         "contract": stored.run.contract,
         "verdict": verification.verdict.value,
         "stored_verdict": None if stored.verdict is None else stored.verdict.value,
-        "agrees": not verification.differences if stored.is_judged else None,
+        "agrees": not verification.differences if stored.is_judged or verification.differences else None,
         "differences": list(verification.differences),
         "exit_code": verification.exit_code,
         "clauses": clauses_json(verification.derived),
@@ -87,7 +87,7 @@ def verification_json(verification: Verification) -> dict[str, Any]:
 
 def _agreement(verification: Verification) -> list[str]:
     stored, differences = verification.stored, verification.differences
-    if not stored.is_judged:
+    if not stored.is_judged and not differences:
         return ["stored    the run came to no judgement of its own"]
     if not differences:
         facts, parted = len(stored.evidence), len(stored.divergences)

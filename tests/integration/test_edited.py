@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -69,3 +70,33 @@ def test_one_episode_that_cannot_be_read_is_named(cli: CommandLine, finished: Pa
     (run_id,) = run_ids(cli.db)
     with pytest.raises(DamagedRecordError, match="are not equally long"):
         RunReader(path=cli.db, run_id=run_id).turns(f"{run_id}/00000")
+
+
+CONTRADICTIONS = {
+    "the contract's name": "UPDATE runs SET contract = 'other'",
+    "the contract's digest": "UPDATE runs SET contract_digest = 'sha256:00'",
+    "the suite": "UPDATE runs SET suite_digest = 'sha256:00'",
+    "the model": "UPDATE runs SET model = 'other'",
+    "the model's digest": "UPDATE runs SET model_digest = 'sha256:00'",
+    "the status": "UPDATE runs SET status = 'failed'",
+    "no grades": "DELETE FROM grades",
+    "one grade less": 'DELETE FROM grades WHERE "check" = 0',
+    "the text of a turn": "UPDATE turns SET content = 'other' WHERE kind = 'episode' AND turn = 0",
+    "the logprobs of a turn": "UPDATE turns SET logprobs = list_transform(logprobs, lambda x: x - 0.5) WHERE episode_id LIKE '%/00001'",
+    "the evidence": "UPDATE evidence SET observed = 'all is well' WHERE clause = 'cache'",
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_what_contradicts_itself_is_told(cli: CommandLine, finished: Path, name: str) -> None:
+    edit(cli, finished, CONTRADICTIONS[name])
+    done = cli("verify", "--json")
+    found = json.loads(done.out)
+    assert (done.code, found["agrees"]) == (2, False)
+    assert found["differences"]
+
+
+def test_what_nobody_edited_agrees(cli: CommandLine, finished: Path) -> None:
+    edit(cli, finished, "SELECT 1")
+    done = cli("verify", "--json")
+    assert (done.code, json.loads(done.out)["differences"]) == (0, [])

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agenteval.grade import Played, grade_episode, has_passed
+from agenteval.grade.played import SHOWN_CHARACTERS
 from agenteval.spec import SuiteFunction
 
 from .conftest import call, check, episode, judge, variant
@@ -192,11 +193,25 @@ def by(call_function: Any, *calls: Any, answer: str | None = "done", world: dict
         pytest.param((False, ""), False, "c.py:f says false", id="empty-reason"),
         pytest.param((False, None), False, "c.py:f says false", id="no-reason"),
         pytest.param((False, 7), False, "7", id="reason-is-no-text"),
+        pytest.param((False, "half \ud800"), False, "half ?", id="half-a-character"),
+        pytest.param((False, "x" * 10_000), False, "x" * SHOWN_CHARACTERS + "…", id="long"),
     ],
 )
 def test_a_function_says_whether_and_why(found: Any, passed: bool, reason: str) -> None:
     grade = by(lambda *_: found)
     assert (grade.passed, grade.reason) == (passed, reason)
+
+
+def leaves(*_: Any) -> Any:
+    raise SystemExit(0)
+
+
+@pytest.mark.parametrize(
+    "call_function",
+    [pytest.param(leaves, id="leaves"), pytest.param(lambda *_: (False, str(n for n in ())), id="address")],
+)
+def test_a_function_that_cannot_be_relied_on_is_not_graded(call_function: Any) -> None:
+    assert by(call_function).passed is None
 
 
 @pytest.mark.parametrize(

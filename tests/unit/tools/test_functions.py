@@ -98,7 +98,7 @@ def endless() -> list[Any]:
         pytest.param(raises(MemoryError()), "MemoryError", id="too-large"),
         pytest.param(raises(SystemExit(0)), "SystemExit: 0", id="leaves"),
         pytest.param(lambda *_: (str(n for n in ()), {}), "place of an object in memory", id="generator"),
-        pytest.param(lambda *_: (1, {"a": [f"{lambda: 0}"]}), "place of an object in memory", id="function"),
+        pytest.param(lambda *_: (1, {"a": [f"{(lambda: 0)}"]}), "place of an object in memory", id="function"),
         pytest.param(lambda *_: None, "TypeError", id="none"),
         pytest.param(lambda *_: "ab", "gave a world that is no object", id="text-of-two-characters"),
         pytest.param(lambda *_: (1, {}, 3), "ValueError", id="three"),
