@@ -82,7 +82,9 @@ CONTRADICTIONS = {
     "no grades": "DELETE FROM grades",
     "one grade less": 'DELETE FROM grades WHERE "check" = 0',
     "the text of a turn": "UPDATE turns SET content = 'other' WHERE kind = 'episode' AND turn = 0",
-    "the logprobs of a turn": "UPDATE turns SET logprobs = list_transform(logprobs, lambda x: x - 0.5) WHERE episode_id LIKE '%/00001'",
+    "the logprobs of an episode": (
+        "UPDATE turns SET logprobs = list_transform(logprobs, lambda x: x - 0.5) WHERE episode_id LIKE '%/00001'"
+    ),
     "the evidence": "UPDATE evidence SET observed = 'all is well' WHERE clause = 'cache'",
 }
 
