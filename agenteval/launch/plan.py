@@ -145,6 +145,8 @@ def _batching_reasons(contract: Contract, facts: EngineFacts) -> Iterator[str]:
         if gpu.capability < INVARIANT_CAPABILITY:
             shown = ".".join(str(number) for number in gpu.capability)
             yield f"batching: {gpu.name} has compute capability {shown}, 8.0 is needed"
+    if contract.engine.compilation == "eager":
+        yield "batching: batch-invariant kernels were measured to depend on the batch where nothing is compiled (eager)"
     if contract.engine.attention_backend not in INVARIANT_BACKENDS:
         named = contract.engine.attention_backend or "the engine's choice"
         yield (

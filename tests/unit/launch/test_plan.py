@@ -171,6 +171,11 @@ def test_invariant_batching_refuses_other_attention_backends(backend: str | None
     assert "is not known to be batch-invariant" in shown
 
 
+def test_invariant_batching_refuses_kernels_that_are_not_compiled() -> None:
+    shown = reasons(contract("invariant", engine={"compilation": "eager"}), H200)
+    assert "depend on the batch where nothing is compiled" in shown
+
+
 def test_invariant_batching_refuses_an_engine_without_the_mode() -> None:
     facts = dataclasses.replace(H200, variables=frozenset({"VLLM_LOGGING_LEVEL"}))
     assert "has no batch-invariant mode" in reasons(contract("invariant"), facts)
