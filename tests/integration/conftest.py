@@ -17,6 +17,8 @@ from agenteval.cli import main
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests" / "fake_vllm" / "program"
+STRICT_PROBES = 11
+"""Requests of a strict boot before its first episode."""
 SUITE = str(ROOT / "tasks" / "starter")
 
 

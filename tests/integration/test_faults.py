@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from fake_vllm import FakeConfig, FakeVllm
 
-from .conftest import SUITE, CommandLine
+from .conftest import STRICT_PROBES, SUITE, CommandLine
 
 Engine = Callable[..., None]
 
@@ -139,7 +139,7 @@ def test_an_engine_that_exits_shows_the_end_of_its_log(cli: CommandLine, engine_
 
 
 def test_a_dead_server_costs_the_episode_in_flight_and_is_started_again(cli: CommandLine, engine_env: Engine) -> None:
-    engine_env(die_after_requests=18)
+    engine_env(die_after_requests=STRICT_PROBES + 15)
     done = cli.run("strict", "--limit", "3")
     assert done.code == 2
     assert "warning   the server died" in done.err
@@ -153,16 +153,16 @@ def test_a_dead_server_costs_the_episode_in_flight_and_is_started_again(cli: Com
 
 
 def test_the_turns_before_a_death_are_stored(cli: CommandLine, engine_env: Engine) -> None:
-    engine_env(die_after_requests=10)
+    engine_env(die_after_requests=STRICT_PROBES + 7)
     cli.run("strict", "--limit", "1", "--quiet")
     boots = cli.sql("select boot_id, count(*) n from turns group by boot_id order by boot_id")
-    assert boots[0]["n"] == 10, "three probes and seven turns"
+    assert boots[0]["n"] == STRICT_PROBES + 7
     ends = cli.sql("select reason from boots order by started_at")
     assert ends[0]["reason"].startswith("no longer answered")
 
 
 def test_a_server_that_keeps_dying_ends_the_run(cli: CommandLine, engine_env: Engine) -> None:
-    engine_env(die_after_requests=4)
+    engine_env(die_after_requests=STRICT_PROBES + 1)
     done = cli.run("strict", "--limit", "4", "--quiet")
     assert done.code == 2
     assert "5 of 8 episodes could not be run" in done.err
@@ -177,7 +177,7 @@ def test_a_server_that_dies_during_its_probes_is_a_server_that_died(cli: Command
 
 
 def test_one_bad_answer_costs_one_episode_and_no_server(cli: CommandLine, engine_env: Engine) -> None:
-    engine_env({"faults": {"error_on": [5]}})
+    engine_env({"faults": {"error_on": [STRICT_PROBES + 2]}})
     done = cli.run("strict", "--limit", "2", "--quiet")
     assert done.code == 2
     assert done.out.count("not run: ") == 1

@@ -15,7 +15,7 @@ from patience import LONG_S
 from agenteval.server.orphans import has_members
 from agenteval.store import files_folder
 
-from .conftest import CommandLine
+from .conftest import STRICT_PROBES, CommandLine
 
 
 class Running:
@@ -100,12 +100,12 @@ def test_asked_once_it_ends_after_the_request_in_flight(
 def test_asked_twice_it_ends_at_once_although_the_server_hangs(
     cli: CommandLine, cache: Path, engine_env: Callable[..., None]
 ) -> None:
-    engine_env({"faults": {"hang_on": [6]}}, ignore_sigterm=1)
+    engine_env({"faults": {"hang_on": [STRICT_PROBES + 3]}}, ignore_sigterm=1)
     running = Running(cli, cache, "--limit", "2")
     running.wait_for("0/4")
     running.note_leader()
-    # Three probes and two turns: the sixth request hangs now, or is about to.
-    running.wait_for_turns(5)
+    # Two turns are over: the next request hangs now, or is about to.
+    running.wait_for_turns(STRICT_PROBES + 2)
     running.interrupt()
     running.wait_for("press Ctrl-C again")
     time.sleep(0.3)

@@ -61,6 +61,7 @@ UNCOVERED_VALUES: dict[str, Any] = {
     "watermarking": True,
     "kv_transfer_params": {"a": 1},
     "vllm_xargs": {"a": 1},
+    "chat_template": "{{ messages }}",
     "logits_processors": ["x"],
     "return_tokens_as_token_ids": True,
     "echo": True,

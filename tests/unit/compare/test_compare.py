@@ -42,7 +42,7 @@ LONGER = {
     "output_tokens": ("a", "b", "c", "d"),
     "logprobs": (-0.25, -0.5, -0.125, -1.0),
     "runner_up_tokens": ("x", "y", None, "q"),
-    "runner_up_logprobs": (-2.25, -0.75, None, -1.5),
+    "runner_up_logprobs": (-2.25, -1.0, None, -1.5),
 }
 CALL = {**TOKEN, "tool_calls": (made.call(arguments='{"id":2}'),)}
 TOOL = {**TOKEN, "tool_calls": (made.call(tool="take"),)}
@@ -52,7 +52,7 @@ PROMPT = {"prompt_added": (1, 2, 3)}
 TABLE: list[tuple[str, list[dict[str, Any]], dict[str, Any], tuple[Level, int, int | None]]] = [
     ("a logprob", [{}, LOGPROB], {}, (Level.LOGPROBS, 1, 1)),
     ("a runner-up", [{"runner_up_tokens": ("x", "w", None)}], {}, (Level.LOGPROBS, 0, 1)),
-    ("a runner-up's logprob", [{"runner_up_logprobs": (-2.25, -0.75, -9.0)}], {}, (Level.LOGPROBS, 0, 2)),
+    ("a runner-up's logprob", [{"runner_up_logprobs": (-2.25, -1.0, -9.0)}], {}, (Level.LOGPROBS, 0, 2)),
     ("a token", [{}, TOKEN], {}, (Level.TOKENS, 1, 1)),
     ("a token after a logprob", [LOGPROB, TOKEN], {}, (Level.TOKENS, 1, 1)),
     ("a longer output", [LONGER], {}, (Level.TOKENS, 0, 3)),
@@ -129,8 +129,8 @@ def test_equal_company_above_one_can_be_a_cause() -> None:
 def test_texts_and_margins_are_those_of_the_place() -> None:
     found = divergence_of({}, TOKEN)
     assert (found.text_a, found.text_b) == ("bc", "zc")
-    assert found.margin_a == pytest.approx(-0.5 + 0.75)
-    assert found.margin_b == pytest.approx(-0.4 + 0.75)
+    assert found.margin_a == pytest.approx(-0.5 + 1.0)
+    assert found.margin_b == pytest.approx(-0.4 + 1.0)
     assert (found.repeat_a, found.repeat_b, found.episode_a) == (0, 1, "run-1/00000")
 
 
