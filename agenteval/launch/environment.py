@@ -83,7 +83,7 @@ _SINGLE = frozenset(
 )
 """Names that stand alone: which libraries, compilers and kernels are taken, and how Python runs.
 
-Source: what torch 2.13 and vLLM 0.32 ask of their environment.
+Source: what torch 2.13 and vLLM 0.32 ask of their environment, and the documents of libraries that GPUs bring.
 """
 
 
