@@ -51,6 +51,20 @@ class StopReason(StrEnum):
     STOPPED = "stopped"
 
 
+class CauseKind(StrEnum):
+    """What explains a divergence, in the order in which each rules out those after it."""
+
+    LENGTH = "length"
+    GRADES = "grades"
+    PROMPT = "prompt"
+    TOOLS = "tools"
+    SETTING = "setting"
+    BOOT = "boot"
+    CACHE = "cache"
+    BATCHING = "batching"
+    UNEXPLAINED = "unexplained"
+
+
 OWN_AGENT = "agenteval"
 """Name of the agent that comes with agenteval, as runs record it."""
 RunStatus = Literal["running", "finished", "stopped", "failed"]
@@ -347,3 +361,65 @@ class Divergence:
     """Logprob of the chosen token minus the best other one's, at that token."""
     margin_b: float | None
     cause: str
+    cause_kind: CauseKind | None
+    """None where a version before schema 4 stored it."""
+
+
+CellStatus = Literal["run", "reused", "refused", "failed", "stopped"]
+"""`reused`: an equal run was in the database; `refused`: the contract cannot be kept here, which is a result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellOutcome:
+    """What became of one cell of a sweep."""
+
+    cell: str
+    values: dict[str, str]
+    """Axis to value."""
+    reference: str
+    """Name of the cell that it is compared with; its own where others are compared with it."""
+    status: CellStatus
+    run_id: str | None
+    """None where no run came to an end."""
+    message: str | None
+    """Why there is no run."""
+    elapsed_s: float
+    """From the start of its server to its verdict; 0 where nothing was run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepRecord:
+    """A matrix of runs."""
+
+    sweep_id: str
+    name: str
+    description: str
+    definition: dict[str, Any]
+    """The sweep's file, as validated."""
+    started_at: datetime
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedPair:
+    """An episode of a cell beside the one it was compared with: of its reference, or its own first repeat."""
+
+    cell: str
+    against: Literal["reference", "repeats"]
+    task: str
+    variant: str
+    sample: int
+    repeat_a: int
+    repeat_b: int
+    episode_a: str
+    episode_b: str
+    passed_a: bool | None
+    passed_b: bool | None
+    level: Level | None
+    """The loosest level at which they differ; None where they are equal in every bit."""
+    turn: int | None
+    token: int | None
+    margin_a: float | None
+    margin_b: float | None
+    cause_kind: CauseKind | None
+    cause: str | None

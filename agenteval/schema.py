@@ -175,9 +175,48 @@ FROM episodes e LEFT JOIN tasks t USING (run_id, task, variant) LEFT JOIN (
 CREATE OR REPLACE VIEW run_summary AS {RUN_SUMMARY};
 """
 
+_CAUSES_AND_SWEEPS = """
+ALTER TABLE divergences ADD COLUMN cause_kind VARCHAR;
+UPDATE divergences SET cause_kind = CASE
+    WHEN cause = 'one trajectory has more turns' THEN 'length'
+    WHEN cause = 'the grades differ, the trajectories do not' THEN 'grades'
+    WHEN starts_with(cause, 'the prompts differ') THEN 'prompt'
+    WHEN cause = 'the tools answered otherwise' THEN 'tools'
+    WHEN cause = 'another boot' THEN 'boot'
+    WHEN starts_with(cause, 'cached tokens differ') THEN 'cache'
+    WHEN contains(cause, 'in flight') THEN 'batching'
+    WHEN cause = 'unexplained' THEN 'unexplained'
+END;
+CREATE TABLE sweeps (
+    sweep_id VARCHAR PRIMARY KEY, name VARCHAR NOT NULL, description VARCHAR NOT NULL, definition JSON NOT NULL,
+    started_at TIMESTAMPTZ NOT NULL, elapsed_s DOUBLE NOT NULL
+);
+CREATE TABLE sweep_cells (
+    sweep_id VARCHAR NOT NULL, cell VARCHAR NOT NULL, place INTEGER NOT NULL, "values" JSON NOT NULL,
+    reference VARCHAR NOT NULL, status VARCHAR NOT NULL, run_id VARCHAR, message VARCHAR, elapsed_s DOUBLE NOT NULL,
+    PRIMARY KEY (sweep_id, cell)
+);
+CREATE TABLE sweep_pairs (
+    sweep_id VARCHAR NOT NULL, cell VARCHAR NOT NULL, against VARCHAR NOT NULL, task VARCHAR NOT NULL,
+    variant VARCHAR NOT NULL, sample INTEGER NOT NULL, repeat_a INTEGER NOT NULL, repeat_b INTEGER NOT NULL,
+    episode_a VARCHAR NOT NULL, episode_b VARCHAR NOT NULL, passed_a BOOLEAN, passed_b BOOLEAN,
+    level VARCHAR, turn INTEGER, token INTEGER, margin_a DOUBLE, margin_b DOUBLE, cause_kind VARCHAR, cause VARCHAR
+);
+CREATE VIEW sweep_rates AS
+SELECT sweep_id, cell, against, l.level, count(*) AS pairs,
+    count(*) FILTER (list_position(l.strictest, p.level) >= list_position(l.strictest, l.level)) AS differing,
+    differing / count(*) AS rate
+FROM sweep_pairs p, (
+    SELECT unnest(names) AS level, names AS strictest
+    FROM (SELECT ['logprobs', 'tokens', 'calls', 'tools', 'outcome'] AS names)
+) l
+GROUP BY ALL;
+"""
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(number=1, sql=_TABLES + _VIEWS),
     Migration(number=2, sql=_TASKS_AND_FAULTS),
     Migration(number=3, sql=_BROKEN_MOCKS_AND_UNGRADED_EPISODES),
+    Migration(number=4, sql=_CAUSES_AND_SWEEPS),
 )
 VERSION = MIGRATIONS[-1].number

@@ -290,6 +290,8 @@ def probes(of: Contract) -> list[Turn]:
     hits = 16 if is_cached else 0
     company = crowd_size(of)
     drawn = {"output_ids": (21, 22, 23)}
+    far = [probe("far-alone"), probe("far-crowded", requests_in_flight=company)]
+    far = far if of.batching.mode == "invariant" else []
     return [
         probe("cache-cold"),
         probe("cache-warm", cached_tokens=hits),
@@ -301,6 +303,7 @@ def probes(of: Contract) -> list[Turn]:
         probe("sampling-other-seed", output_ids=(31, 32, 33)),
         probe("sampling-top-p"),
         probe("canary-crowded", requests_in_flight=company),
+        *far,
         *([probe("cache-after-reset")] if is_cached else []),
         probe("end-canary-short"),
         probe("end-canary-long"),

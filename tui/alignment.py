@@ -15,8 +15,10 @@ from agenteval.compare import (
     call_answered,
     call_asked,
     first_difference,
+    full_messages,
     full_prompts,
     margin_at,
+    message_text,
     token_rows,
 )
 from agenteval.digest import canonical_json
@@ -95,7 +97,7 @@ def align(a: Trajectory, b: Trajectory, divergence: Divergence | None) -> Diff:
     """
     first = None if divergence is None else divergence.turn
     prompts = [full_prompts(side.turns) for side in (a, b)]
-    messages = [_full_messages(side.turns) for side in (a, b)]
+    messages = [full_messages(side.turns) for side in (a, b)]
     blocks = []
     for place, (left, right) in enumerate(zip_longest(a.turns, b.turns)):
         if left is None or right is None:
@@ -132,14 +134,6 @@ def _sentence(a: Trajectory, b: Trajectory, divergence: Divergence | None) -> st
         return "equal in every bit"
     where = f"turn {divergence.turn}" + ("" if divergence.token is None else f" token {divergence.token}")
     return f"{divergence.level} differ from {where} on"
-
-
-def _full_messages(turns: Sequence[Turn]) -> list[tuple[dict[str, Any], ...]]:
-    result: list[tuple[dict[str, Any], ...]] = []
-    for turn in turns:
-        before = result[-1] if result else ()
-        result.append(before[: turn.messages_kept] + turn.messages_added)
-    return result
 
 
 def _both(a: _TurnView, b: _TurnView, token: int | None, *, is_first: bool) -> Block:
@@ -210,20 +204,11 @@ def _message_facts(a: Sequence[dict[str, Any]], b: Sequence[dict[str, Any]]) -> 
     """The first message that differs, around the first character that does."""
     for place, (left, right) in enumerate(zip_longest(a, b)):
         if left != right:
-            texts = [_message_text(message) for message in (left, right)]
+            texts = [message_text(message) for message in (left, right)]
             start = first_difference(*texts) or 0
             sides = [excerpt_around(text, start, start + 1, _WINDOW) for text in texts]
             return [Fact(label=f"message {place}", a=sides[0], b=sides[1], differs=True)]
     return [_fact("message", "messages agree; the template or tokenizer made other ids", "the same messages")]
-
-
-def _message_text(message: dict[str, Any] | None) -> str:
-    if message is None:
-        return "(no such message)"
-    content = message.get("content")
-    rest = {key: value for key, value in message.items() if key not in ("role", "content") and value}
-    parts = (content if isinstance(content, str) else canonical_json(content), canonical_json(rest) if rest else "")
-    return f"{message.get('role')}: " + " ".join(part for part in parts if part)
 
 
 def _output_fact(a: Turn, b: Turn, token: int | None) -> Fact:

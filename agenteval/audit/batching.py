@@ -67,11 +67,15 @@ class BatchingAuditor:
             if self._batching.mode == "invariant":
                 yield from self._invariant(boot)
 
-    def _crowd(self, boot: Boot) -> Evidence:
+    def _crowd(
+        self,
+        boot: Boot,
+        fact: str = "probe: the same prompt alone and among others gives the same logprobs",
+        names: tuple[str, str] = (probes.CANARIES[0], probes.CROWDED),
+    ) -> Evidence:
         """Whether a prompt among others was computed to the same bits as alone."""
         sent = self._probes.of(boot.boot_id)
-        alone, crowded = sent.get(probes.CANARIES[0]), sent.get(probes.CROWDED)
-        fact = "probe: the same prompt alone and among others gives the same logprobs"
+        alone, crowded = (sent.get(name) for name in names)
         if alone is None or crowded is None:
             return self._finding.judged(fact, None, expected="sent", observed="absent", boot=boot.boot_id)
         observed = f"{probes.compared(alone, crowded)}, with {crowded.requests_in_flight} requests in flight"
@@ -88,6 +92,11 @@ class BatchingAuditor:
         )
 
     def _invariant(self, boot: Boot) -> Iterator[Evidence]:
+        yield self._crowd(
+            boot,
+            "probe: a long prompt alone and among others gives the same logprobs",
+            (probes.FAR_ALONE, probes.FAR_CROWDED),
+        )
         # Invariance under company is not shown by requests that had none.
         yield self._finding.judged(
             "requests had company",

@@ -18,6 +18,9 @@ CANARIES = ("canary-short", "canary-long")
 """Fixed prompts, answered greedily, alone and without a cache: equal on every boot of one engine."""
 CROWDED = "canary-crowded"
 """The short canary again, among others; those are `crowd-01` and so on."""
+FAR_ALONE, FAR_CROWDED = "far-alone", "far-crowded"
+"""A long prompt, alone and among others (`far-01` and so on), where kernels must be batch-invariant: those of attention
+split a long context by how many requests there are, and a short one never."""
 END = "end-"
 """Begins the names of what is asked again at a boot's end."""
 SERIAL_CROWD, LEAST_CROWD, LARGEST_CROWD = 2, 4, 16

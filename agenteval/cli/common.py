@@ -1,14 +1,25 @@
-"""What several commands need: talk on stderr, data on stdout, tables."""
+"""What several commands need: talk on stderr, data on stdout."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from typing import TextIO
+from collections.abc import Iterator
+from typing import Protocol, TextIO, TypeVar
 
 from agenteval.errors import InputError
+
+
+class _Stop(Protocol):
+    @property
+    def is_asked(self) -> bool: ...
+
+    def ask(self) -> None: ...
+
+
+StopT = TypeVar("StopT", bound=_Stop)
 
 
 def say(message: str) -> None:
@@ -48,13 +59,20 @@ def _silence(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    """Columns of text under their names, two blanks apart."""
-    widths = [
-        max(len(column), *(len(row[index]) for row in rows)) if rows else len(column)
-        for index, column in enumerate(columns)
-    ]
-    lines = [columns, tuple("-" * width for width in widths), *rows]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
+@contextlib.contextmanager
+def stop_on_signals(stop: StopT) -> Iterator[StopT]:
+    """Turn Ctrl-C and SIGTERM into a stop in good order; a second one ends servers at once."""
+
+    def handle(_number: int, _frame: object) -> None:
+        if not stop.is_asked:
+            say_from_signal(
+                "\nwarning   stopping after the requests in flight; press Ctrl-C again to end the server at once"
+            )
+        stop.ask()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

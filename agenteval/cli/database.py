@@ -11,7 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from agenteval.cli.common import emit, table
+from agenteval.cli.common import emit
+from agenteval.columns import table
 from agenteval.errors import InputError, UnknownNameError
 from agenteval.log import printable
 from agenteval.records import OWN_AGENT

@@ -6,8 +6,9 @@ import argparse
 import json
 
 from agenteval import models
-from agenteval.cli.common import emit, table
+from agenteval.cli.common import emit
 from agenteval.cli.progress import StepLine
+from agenteval.columns import table
 from agenteval.errors import InputError
 
 

@@ -34,6 +34,27 @@ def build_parser() -> argparse.ArgumentParser:
         epilog=_EXIT_STATUS,
     )
     _add_run_options(run)
+    _add_sweep(
+        commands.add_parser(
+            "sweep",
+            help="run a matrix of contracts and models",
+            parents=[common],
+            description="Run every cell of a matrix of contracts, models and formats, compare each with its reference "
+            "and its own repeats, and print the table. Cells that the database holds already are not run again.",
+            epilog="Exit status: 0 every cell was run or cannot be kept here, 1 a cell breached its contract, 2 a cell "
+            "has no run or could not be told.",
+        )
+    )
+    _add_diff(
+        commands.add_parser(
+            "diff",
+            help="compare two runs, or the repeats of one",
+            parents=[common],
+            description="Pair the episodes of two runs by task, variant, sample and repeat, or the repeats of one run, "
+            "and say how many differ, where they first part, and why.",
+            epilog="Exit status: 0 identical at the asked level, 1 diverged, 2 could not compare.",
+        )
+    )
     check = commands.add_parser(
         "check",
         help="find every mistake in suites and contracts",
@@ -97,6 +118,33 @@ def build_parser() -> argparse.ArgumentParser:
     tui.add_argument("database", type=Path, metavar="DB", nargs="?", help="the database (default: as --db)")
     tui.set_defaults(command="tui:browse")
     return parser
+
+
+def _add_diff(diff: argparse.ArgumentParser) -> None:
+    diff.add_argument("a", metavar="A", nargs="?", help="a run's id, or the start of one (default: the last run)")
+    diff.add_argument("b", metavar="B", nargs="?", help="another run (default: the repeats of A)")
+    diff.add_argument(
+        "--level",
+        choices=("logprobs", "tokens", "calls", "tools", "outcome"),
+        default="logprobs",
+        help="how strictly they must agree, strictest first (default: logprobs)",
+    )
+    diff.add_argument(
+        "--episode",
+        metavar="X",
+        help="show both sides of one episode where they part: task/variant, task/variant/sample/repeat, or an id",
+    )
+    diff.add_argument("--db-b", type=Path, metavar="PATH", help="the database of B (default: as --db)")
+    diff.add_argument("--json", action="store_true", help="print everything as JSON")
+    diff.set_defaults(command="diff:diff")
+
+
+def _add_sweep(sweep: argparse.ArgumentParser) -> None:
+    sweep.add_argument("file", type=Path, metavar="FILE", nargs="?", help="the sweep's YAML file")
+    sweep.add_argument("--show", action="store_true", help="run nothing; print the table of the last sweep again")
+    sweep.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    sweep.add_argument("--json", action="store_true", help="print the summary as JSON")
+    sweep.set_defaults(command="sweep:sweep")
 
 
 def _add_doctor(doctor: argparse.ArgumentParser) -> None:

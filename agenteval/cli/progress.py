@@ -5,13 +5,18 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sys
+import threading
 import time
 from pathlib import Path
 from types import TracebackType
 
+from typing_extensions import override
+
 from agenteval.cli.common import say
 from agenteval.log import printable
-from agenteval.records import Episode, EpisodePlan, EpisodeStatus
+from agenteval.loop import Observer
+from agenteval.records import CellOutcome, Episode, EpisodePlan, EpisodeStatus
+from agenteval.sweep import Cell
 
 _PLAIN_EVERY_S = 5.0
 """How often a step that goes on is said again where lines cannot be drawn over."""
@@ -153,6 +158,93 @@ class RunProgress:
     def _update(self, text: str, *, step: str) -> None:
         if not self._is_quiet:
             self._line.update(text, step=step)
+
+
+class SweepProgress:
+    """Draws a sweep: a lasting line where a cell starts, is ready, warns or ends, and one state of all that run."""
+
+    def __init__(self, *, cells: int, is_quiet: bool) -> None:
+        self._cells, self._ended = cells, 0
+        self._is_quiet, self._line = is_quiet, StatusLine()
+        self._lock = threading.Lock()
+        self._states: dict[str, str] = {}
+
+    def watch(self, cell: Cell) -> CellProgress:
+        """Follow one more cell."""
+        return CellProgress(cell.name, self)
+
+    def cell_ended(self, outcome: CellOutcome) -> None:
+        """A cell has an outcome."""
+        self._ended += 1
+        reason = f": {printable(outcome.message.splitlines()[0])}" if outcome.message else ""
+        took = f" after {_duration(outcome.elapsed_s)}" if outcome.elapsed_s else ""
+        self.say(outcome.cell, f"{outcome.status}{took}{reason}; {self._ended} of {self._cells} cells")
+        with self._lock:
+            self._states.pop(outcome.cell, None)
+
+    def say(self, cell: str, text: str) -> None:
+        """A lasting line about a cell."""
+        if not self._is_quiet:
+            with self._lock:
+                self._line.say(f"{cell:<20}  {text}")
+
+    def state(self, cell: str, text: str) -> None:
+        """What a cell does now."""
+        if not self._is_quiet:
+            with self._lock:
+                self._states[cell] = text
+                shown = "; ".join(f"{name} {state}" for name, state in sorted(self._states.items()))
+                self._line.update(f"{self._ended}/{self._cells} cells  {shown}", step="")
+
+    def close(self) -> None:
+        """Wipe the state."""
+        self._line.clear()
+
+
+class CellProgress(Observer):
+    """What one cell's run tells, passed on to the sweep's lines."""
+
+    def __init__(self, cell: str, sweep: SweepProgress) -> None:
+        self._cell, self._sweep = cell, sweep
+        self._planned = self._ended = 0
+
+    def planned(self, run_id: str, episodes: int) -> None:
+        """The run has its order of episodes."""
+        self._planned = episodes
+        self._sweep.say(self._cell, f"run {run_id}: {episodes} episodes")
+
+    def locked(self, path: Path) -> None:
+        """The run's lock stands beside the database, as every run's."""
+
+    def starting(self, phase: str, elapsed_s: float) -> None:
+        """The server is in this phase of its start."""
+        if phase == "ready":
+            self._sweep.say(self._cell, f"server ready after {elapsed_s:.0f} s")
+        self._sweep.state(self._cell, phase)
+
+    def probing(self) -> None:
+        """The server is healthy and its probes run."""
+        self._sweep.state(self._cell, "probing")
+
+    @override
+    def episode_started(self, plan: EpisodePlan) -> None:
+        """An episode makes its first request."""
+        self._sweep.state(self._cell, f"{self._ended}/{self._planned}")
+
+    @override
+    def episode_ended(self, episode: Episode, passed: bool | None) -> None:
+        """An episode has ended."""
+        self._ended += 1
+        if episode.status is EpisodeStatus.NOT_RUN:
+            self._sweep.say(self._cell, printable(f"{episode.plan.label}: not run: {episode.message}"))
+
+    def judging(self) -> None:
+        """Repeats are compared and clauses audited."""
+        self._sweep.state(self._cell, "judging")
+
+    def warned(self, message: str) -> None:
+        """Something that a person should know."""
+        self._sweep.say(self._cell, f"warning: {message}")
 
 
 def _duration(seconds: float) -> str:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import platform
-import signal
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 from agenteval import models
 from agenteval.agent import load_factory
-from agenteval.cli.common import say_from_signal
+from agenteval.cli.common import stop_on_signals
 from agenteval.cli.database import print_summary
 from agenteval.cli.progress import RunProgress, StepLine
 from agenteval.contract import Contract, load_contract
@@ -54,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         check_same(arguments.locked, locked, lock_of(request, os.environ))
     progress = RunProgress(is_quiet=arguments.quiet)
     try:
-        with _stop_on_signals() as stop:
+        with stop_on_signals(StopSwitch()) as stop:
             result = execute_run(request, arguments.db, progress, stop)
     finally:
         progress.close()
@@ -102,23 +99,3 @@ def _check_digest(contract: Contract, model: Model) -> None:
             f"The contract {contract.name!r} accepts only a model with digest {wanted}; {model.name} has "
             f"{model.digest}. Name that model with --model, or change model.digest in the contract."
         )
-
-
-@contextlib.contextmanager
-def _stop_on_signals() -> Iterator[StopSwitch]:
-    """Turn Ctrl-C and SIGTERM into a stop in good order; a second one ends the server at once."""
-    stop = StopSwitch()
-
-    def handle(_number: int, _frame: object) -> None:
-        if not stop.is_asked:
-            say_from_signal(
-                "\nwarning   stopping after the requests in flight; press Ctrl-C again to end the server at once"
-            )
-        stop.ask()
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -15,6 +15,7 @@ from agenteval.contract.clauses import (
     Repeats,
     Sampling,
     Tools,
+    differences,
 )
 from agenteval.contract.files import ContractFile, builtin_names, load_contract
 
@@ -31,5 +32,6 @@ __all__ = [
     "Sampling",
     "Tools",
     "builtin_names",
+    "differences",
     "load_contract",
 ]

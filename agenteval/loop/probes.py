@@ -1,9 +1,10 @@
 """Short requests at the start of a boot, and again at its end, on which the evidence of several clauses rests.
 
 Cache: a prompt longer than a block, twice under one salt, then under another, then again after the cache was emptied.
-Batching: a canary alone and among others. Sampling: fields that must change the canary's answer. Boot: the canaries,
-at the start and the end. Each carries a salt of its own, so that it shares no block with an episode, and the cache is
-emptied when the probes at the start are over. What they show is `audit`'s business.
+Batching: a canary alone and among others, a long prompt too where kernels must be invariant. Sampling: fields that
+must change the canary's answer. Boot: the canaries, at the start and the end. Each carries a salt of its own, so that
+it shares no block with an episode, and the cache is emptied when the probes at the start are over. What they show is
+`audit`'s business.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ _CANARY_PROMPTS = (
     "still free, writes the number on a note, and asks a colleague whether it can be right. Say what the note says, "
     "and why.",
 )
+_FAR_TOKENS = 2_048
+"""Tokens, more or less, of the long prompt: attention kernels split contexts from some hundreds of tokens on."""
 _RESET_TIMEOUT_S = 60.0
 _TOGETHER_TIMEOUT_S = 10.0
 
@@ -105,6 +108,8 @@ class BootProber:
             prompt = probe.prompt or _CANARY_PROMPTS[0]
             self._send(_Request(name=probe.name, prompt=prompt, max_tokens=_SAMPLING_TOKENS, sampling=sampling))
         self._crowd()
+        if self._contract.batching.mode == "invariant":
+            self._crowd_far()
         if self._may_reset and self._reset():
             self._send(_Request(name=probes.CACHE_AFTER_RESET, prompt=cold, max_tokens=_CACHE_TOKENS, salt="cache"))
             self._reset()
@@ -144,6 +149,17 @@ class BootProber:
         ]
         canary = _Request(name=probes.CROWDED, prompt=_CANARY_PROMPTS[0], max_tokens=_CANARY_TOKENS)
         self._send_at_once([*company, canary])
+
+    def _crowd_far(self) -> None:
+        """A long prompt alone, then among others as long."""
+        # Half of what the model takes, where that is little.
+        prompt = _long_prompt("far", min(_FAR_TOKENS, self._contract.engine.max_model_len // 2))
+        self._send(_Request(name=probes.FAR_ALONE, prompt=prompt, max_tokens=_CANARY_TOKENS))
+        company = [
+            _Request(name=f"far-{place:02d}", prompt=f"{prompt} Friend {place}.", max_tokens=_COMPANY_TOKENS)
+            for place in range(1, probes.crowd_size(self._contract))
+        ]
+        self._send_at_once([*company, _Request(name=probes.FAR_CROWDED, prompt=prompt, max_tokens=_CANARY_TOKENS)])
 
     def _send(self, request: _Request) -> None:
         self._exchange(request, self._boot.gate, self._boot.connection)

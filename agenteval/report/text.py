@@ -184,15 +184,25 @@ def _repeats(summary: RunSummary) -> str:
 
 
 def _divergence(item: Divergence) -> str:
+    names = f"{item.task}/{item.variant} sample {item.sample} repeat {item.repeat_a} against {item.repeat_b}"
+    return f"{names}: {divergence_text(item)}"
+
+
+def divergence_place(item: Divergence) -> str:
+    """At which level two trajectories differ, and from where on."""
     token = "" if item.token is None else f" token {item.token}"
+    return f"{item.level} differ from turn {item.turn}{token} on"
+
+
+def divergence_text(item: Divergence) -> str:
+    """Where two trajectories part, what stands there, and why."""
     margins = (
         ""
         if item.margin_a is None or item.margin_b is None
         else f", margin {item.margin_a:.3g} against {item.margin_b:.3g}"
     )
-    names = f"{item.task}/{item.variant} sample {item.sample} repeat {item.repeat_a} against {item.repeat_b}"
-    texts = f"{_short(item.text_a)} against {_short(item.text_b)}"
-    return f"{names}: {item.level} differ from turn {item.turn}{token} on: {texts}{margins}; {item.cause}"
+    texts = f"{short_text(item.text_a)} against {short_text(item.text_b)}"
+    return f"{divergence_place(item)}: {texts}{margins}; {printable(item.cause)}"
 
 
 def clause_lines(summary: RunSummary) -> list[str]:
@@ -241,8 +251,9 @@ def verdict_line(summary: RunSummary, verdict: Verdict) -> str:
     return f"verdict   {verdict}: {_MEANING[verdict]}"
 
 
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:39] + "…")
+def short_text(text: str, characters: int = 40) -> str:
+    """The start of a text in quotes, with all that a terminal would act upon spelled out."""
+    return repr(text if len(text) <= characters else text[: characters - 1] + "…")
 
 
 def _divergence_json(item: Divergence) -> dict[str, Any]:
@@ -258,6 +269,7 @@ def _divergence_json(item: Divergence) -> dict[str, Any]:
         "texts": [item.text_a, item.text_b],
         "margins": [item.margin_a, item.margin_b],
         "cause": item.cause,
+        "cause_kind": item.cause_kind,
     }
 
 

@@ -148,7 +148,8 @@ def schema_number(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
         SchemaVersionError: If a newer agenteval wrote it.
     """
     try:
-        found: Any = connection.execute("SELECT max(number) FROM agenteval_schema").fetchone()
+        # Fetched to its end: DuckDB refuses other work on a connection beside an unfinished result.
+        found: Any = connection.execute("SELECT max(number) FROM agenteval_schema").fetchall()[0]
     except duckdb.CatalogException as error:
         tables = connection.execute("SHOW TABLES").fetchall()
         if tables:

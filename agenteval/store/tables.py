@@ -218,6 +218,7 @@ DIVERGENCES = Table(
         "margin_a": _REAL,
         "margin_b": _REAL,
         "cause": _TEXT,
+        "cause_kind": _TEXT,
     },
 )
 _LATER: Row = {"fault": None, "is_broken": None}
@@ -255,7 +256,8 @@ def rows_of(line: Row) -> list[tuple[str, Row]]:
         "Evidence": "evidence",
         "Divergence": "divergences",
     }
-    return [(simple[kind], line)] if kind in simple else []
+    # An older runner's journal has divergences without their kind.
+    return [(simple[kind], {"cause_kind": None, **line} if kind == "Divergence" else line)] if kind in simple else []
 
 
 class _Fault(TypedDict):
@@ -399,7 +401,7 @@ def evidence_from(row: Row) -> Evidence:
 
 def divergence_from(row: Row) -> Divergence:
     """A row of `divergences` as its record."""
-    divergence: Divergence = _record(Divergence, "divergences", row)
+    divergence: Divergence = _record(Divergence, "divergences", {"cause_kind": None, **row})
     return divergence
 
 

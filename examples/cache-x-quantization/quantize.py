@@ -2,10 +2,10 @@
 
     python quantize.py FOLDER OUT
 
-gives OUT/w8a16 and OUT/w4a16 in the layout that vLLM knows as compressed-tensors, "pack-quantized", and serves with its
-Marlin kernels. Every linear layer is quantised symmetrically, in groups of 128 inputs, with one scale a group; embeddings
-and norms stay as they are. Nothing is calibrated, so the same folder gives the same bytes. Needs torch and safetensors,
-which vLLM brings.
+gives OUT/w8a16 and OUT/w4a16 in the layout that vLLM knows as compressed-tensors, "pack-quantized", and serves with
+its Marlin kernels. Every linear layer is quantised symmetrically, in groups of 128 inputs, with one scale a group;
+embeddings and norms stay as they are. Nothing is calibrated, so the same folder gives the same bytes. Needs torch and
+safetensors, which vLLM brings.
 """
 
 from __future__ import annotations

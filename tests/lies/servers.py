@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 from fake_vllm import Engine, FakeConfig, FakeVllm, Generation, HttpAnswer, json_answer
 from fake_vllm.engine import Counters, PrefixCache
 
+LONG_PROMPT = 4_000
+"""Characters of a request's messages from which on attention would split its context."""
 HONEST_REQUESTS = 20
 """Some servers change their ways after so many requests: in the first episodes."""
 
@@ -155,6 +157,19 @@ class OtherKernels(FakeVllm):
     def __init__(self, config: FakeConfig | None = None) -> None:
         super().__init__(config)
         self.engine.config = dataclasses.replace(self.config, attention_backend="FLASH_ATTN", flash_attn_version=3)
+
+
+class OtherKernelsForLongPrompts(FakeVllm):
+    """Computes with FlashAttention 3, which splits long contexts alone by how many requests there are."""
+
+    def chat(self, request: dict[str, Any]) -> dict[str, Any]:
+        is_long = len(json.dumps(request["messages"])) > LONG_PROMPT
+        self.engine.config = (
+            dataclasses.replace(self.config, attention_backend="FLASH_ATTN", flash_attn_version=3)
+            if is_long
+            else self.config
+        )
+        return super().chat(request)
 
 
 class OtherKernelsInTheConfiguration(FakeVllm):

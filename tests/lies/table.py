@@ -137,6 +137,15 @@ LIES = (
         shown_by="probe: the same prompt alone and among others gives the same logprobs",
     ),
     Lie(
+        lie="another attention backend for long prompts, in secret",
+        ways=servers.OtherKernelsForLongPrompts,
+        config=SLOW,
+        contract="invariant",
+        clause="batching",
+        outcome="stopped",
+        shown_by="probe: a long prompt alone and among others gives the same logprobs",
+    ),
+    Lie(
         lie="ignores seed",
         ways=servers.IgnoresSeed,
         contract="strict",

@@ -222,8 +222,17 @@ def call_of(**fields: Any) -> Change:
 
 def varying(facts: RunFacts, turns: list[Turn]) -> Recorded:
     """Requests had company, and the probe in company was computed otherwise."""
-    facts, turns = one_probe("canary-crowded", requests_in_flight=16, logprobs=OTHER)(facts, turns)
-    return facts, made.each(turns, requests_in_flight=16)
+    return in_company("canary-crowded", logprobs=OTHER)(facts, turns)
+
+
+def in_company(name: str, **fields: Any) -> Change:
+    """Requests had company, and a probe in company was answered so."""
+
+    def change(facts: RunFacts, turns: list[Turn]) -> Recorded:
+        facts, turns = one_probe(name, requests_in_flight=16, **fields)(facts, turns)
+        return facts, made.each(turns, requests_in_flight=16)
+
+    return change
 
 
 def flash_attention_3(facts: RunFacts, turns: list[Turn]) -> Recorded:
@@ -382,6 +391,15 @@ TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] 
         BREACHED,
     ),
     ("batching", "invariant, other bits in company", "invariant", {}, varying, BREACHED),
+    (
+        "batching",
+        "invariant, a long prompt has other bits in company",
+        "invariant",
+        {},
+        in_company("far-crowded", logprobs=OTHER),
+        BREACHED,
+    ),
+    ("batching", "invariant, no long prompt", "invariant", {}, without_probe("far-crowded"), UNPROVEN),
     ("batching", "invariant, FlashAttention 3", "invariant", {}, flash_attention_3, BREACHED),
     (
         "batching",

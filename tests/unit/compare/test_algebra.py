@@ -14,13 +14,16 @@ from hypothesis import strategies as st
 from agenteval.compare import (
     ORDER,
     Trajectory,
+    call_answered,
+    call_asked,
     canonical_arguments,
     compare,
+    compare_pair,
     first_difference,
     full_prompts,
     token_rows,
 )
-from agenteval.records import Divergence, Level, Turn
+from agenteval.records import CauseKind, Divergence, Level, Turn
 
 PLANS = (made.plan(0), made.plan(1))
 
@@ -84,6 +87,8 @@ PAIRS = st.tuples(trajectories(0), trajectories(1)) | variations()
 def swapped(found: Divergence) -> Divergence:
     """The same divergence seen from the other side."""
     kind, colon, values = found.cause.partition(": ")
+    if found.cause_kind is CauseKind.PROMPT and "from character" in found.cause:
+        kind, colon, values = found.cause.partition(" on: ")
     left, _, right = values.partition(" against ")
     return replace(
         found,
@@ -95,7 +100,7 @@ def swapped(found: Divergence) -> Divergence:
         text_b=found.text_a,
         margin_a=found.margin_b,
         margin_b=found.margin_a,
-        cause=f"{kind}: {right} against {left}" if colon else kind,
+        cause=f"{kind}{colon}{right} against {left}" if " against " in values else found.cause,
     )
 
 
@@ -166,7 +171,7 @@ def test_a_prompt_that_differs_comes_before_what_follows_from_it(pair: tuple[Tra
     ]
     assert not prompts or found.turn <= prompts[0]
     if prompts and found.turn == prompts[0]:
-        assert (found.token, found.cause) == (None, "the prompts differ")
+        assert (found.token, found.cause_kind) == (None, CauseKind.PROMPT)
 
 
 @settings(deadline=None, max_examples=60)
@@ -226,3 +231,43 @@ def test_arguments_have_one_form_whatever_their_layout(value: dict[str, Any]) ->
 def test_the_one_form_is_its_own_form(value: dict[str, Any]) -> None:
     once = canonical_arguments(json.dumps(value))
     assert canonical_arguments(once) == once
+
+
+@settings(deadline=None, max_examples=60)
+@given(PAIRS)
+def test_what_comes_after_is_the_same_from_either_side(pair: tuple[Trajectory, Trajectory]) -> None:
+    there, back = (compare_pair(*sides).aftermath for sides in (pair, tuple(reversed(pair))))
+    if there is None or back is None:
+        assert there is back
+        return
+    turned = None if there.rejoins is None else (there.rejoins[1], there.rejoins[0])
+    assert (back.turns_apart, back.rejoins, back.outcome_differs) == (
+        there.turns_apart,
+        turned,
+        there.outcome_differs,
+    )
+
+
+@settings(deadline=None, max_examples=60)
+@given(PAIRS)
+def test_from_where_they_rejoin_calls_and_results_are_equal_to_the_end(pair: tuple[Trajectory, Trajectory]) -> None:
+    comparison = compare_pair(*pair)
+    if comparison.divergence is None or comparison.aftermath is None or comparison.aftermath.rejoins is None:
+        return
+    tails = [
+        [[(call_asked(call), call_answered(call)) for call in turn.tool_calls] for turn in side.turns[start:]]
+        for side, start in zip(pair, comparison.aftermath.rejoins, strict=True)
+    ]
+    assert tails[0] == tails[1]
+    assert min(comparison.aftermath.rejoins) >= comparison.divergence.turn
+
+
+@settings(deadline=None, max_examples=60)
+@given(PAIRS, st.lists(st.text(min_size=1, max_size=8), max_size=2))
+def test_the_cause_is_the_first_sign(pair: tuple[Trajectory, Trajectory], settings_: list[str]) -> None:
+    comparison = compare_pair(*pair, settings=settings_)
+    if comparison.divergence is None:
+        assert comparison.signs == ()
+        return
+    assert comparison.signs[0] == comparison.divergence.cause
+    assert len(set(comparison.signs)) == len(comparison.signs)

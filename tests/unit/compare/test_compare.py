@@ -9,15 +9,17 @@ import pytest
 import run_records as made
 
 from agenteval.compare import (
+    Aftermath,
     Trajectory,
     canonical_arguments,
     compare,
+    compare_pair,
     compare_repeats,
     compare_stored,
     differs_at,
     passed_by_episode,
 )
-from agenteval.records import Divergence, EpisodeStatus, Grade, Level, Turn
+from agenteval.records import CauseKind, Divergence, EpisodeStatus, Grade, Level, Turn
 
 OTHER = made.plan(1)
 
@@ -88,7 +90,12 @@ def test_another_turn_is_the_end_of_the_shorter_one() -> None:
 @pytest.mark.parametrize(
     ("changes", "episode", "cause"),
     [
-        pytest.param([{**PROMPT, **TOKEN, "cached_tokens": 16}], {}, "the prompts differ", id="prompt first"),
+        pytest.param(
+            [{**PROMPT, **TOKEN, "cached_tokens": 16}],
+            {},
+            "the prompts differ: equal messages, from which the template or tokenizer made other ids",
+            id="prompt first",
+        ),
         pytest.param([{**TOKEN, "boot_id": "b", "cached_tokens": 16}], {}, "another boot", id="then boot"),
         pytest.param(
             [{**TOKEN, "cached_tokens": 16, "requests_in_flight": 2}],
@@ -240,3 +247,116 @@ def test_an_episode_passed_if_all_its_grades_did() -> None:
     grades = [grade(episode, check, passed) for check, (episode, passed) in enumerate(marks)]
     assert passed_by_episode(grades) == {"a": True, "b": False, "c": None}
     assert passed_by_episode([]) == {}
+
+
+def said(role: str, content: str, **fields: Any) -> dict[str, Any]:
+    return {"role": role, "content": content, **fields}
+
+
+ASKED = said(
+    "assistant",
+    "",
+    tool_calls=[{"id": "c-1", "type": "function", "function": {"name": "look", "arguments": "{}"}}],
+)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "cause"),
+    [
+        pytest.param(
+            (said("user", "buy tea"),),
+            (said("user", "buy two"),),
+            "message 0 (user) from character 11 on: 'ea' against 'wo'",
+            id="what the user said",
+        ),
+        pytest.param(
+            (said("user", "x"), ASKED, said("tool", "12", tool_call_id="c-1")),
+            (said("user", "x"), ASKED, said("tool", "13", tool_call_id="c-1")),
+            "message 2 (result of look) from character 7 on",
+            id="a tool's result, by the tool",
+        ),
+        pytest.param(
+            (said("user", "x"),),
+            (said("user", "x"), said("user", "y")),
+            "message 1 (user) from character 0 on: '(no such message)' against 'user: y'",
+            id="one message more",
+        ),
+    ],
+)
+def test_a_prompt_that_differs_names_the_message(
+    left: tuple[dict[str, Any], ...], right: tuple[dict[str, Any], ...], cause: str
+) -> None:
+    sides = [
+        made.trajectory(made.turn(0, messages_kept=0, messages_added=messages, prompt_added=prompt), of=plan)
+        for messages, prompt, plan in ((left, (1, 2), made.plan(0)), (right, (1, 3), OTHER))
+    ]
+    # The outputs differ too, as they would.
+    sides[1] = replace(sides[1], turns=(replace(sides[1].turns[0], **TOKEN),))
+    found = compare(*sides)
+    assert found is not None
+    assert found.cause_kind is CauseKind.PROMPT
+    assert cause in found.cause
+
+
+def test_settings_come_before_what_the_server_showed_and_hide_none_of_it() -> None:
+    left, right = pair({**TOKEN, "cached_tokens": 16, "requests_in_flight": 3})
+    comparison = compare_pair(left, right, settings=("cache.mode: disabled against shared", "x: 1 against 2"))
+    assert comparison.signs == (
+        "settings differ: cache.mode: disabled against shared; x: 1 against 2",
+        "cached tokens differ: 0 against 16",
+        "other requests in flight: 1 against 3",
+    )
+    assert comparison.divergence is not None
+    assert comparison.divergence.cause_kind is CauseKind.SETTING
+
+
+def test_settings_explain_no_prompt_that_differs() -> None:
+    left, right = pair({**PROMPT, **TOKEN})
+    comparison = compare_pair(left, right, settings=("cache.mode: disabled against shared",))
+    assert comparison.divergence is not None
+    assert comparison.divergence.cause_kind is CauseKind.PROMPT
+
+
+OTHER_CALL = {**CALL}
+FINISH = {"tool_calls": (made.call(tool="finish"),)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "longer", "aftermath"),
+    [
+        pytest.param([LOGPROB, {}], 0, Aftermath(turns_apart=0, rejoins=(0, 0), outcome_differs=False), id="logprobs"),
+        pytest.param(
+            [{}, OTHER_CALL, {}], 0, Aftermath(turns_apart=1, rejoins=(2, 2), outcome_differs=False), id="once"
+        ),
+        pytest.param(
+            [{}, OTHER_CALL], 0, Aftermath(turns_apart=1, rejoins=None, outcome_differs=False), id="to the end"
+        ),
+        pytest.param(
+            [{}, OTHER_CALL, {}], 1, Aftermath(turns_apart=2, rejoins=(2, 3), outcome_differs=False), id="a turn later"
+        ),
+    ],
+)
+def test_what_comes_after(changes: list[dict[str, Any]], longer: int, aftermath: Aftermath) -> None:
+    """The turns of the first side all make the same call; the second may have turns more before the last."""
+    left, right = pair(*changes)
+    last = right.turns[-1]
+    between = tuple(replace(last, **OTHER_CALL) for _ in range(longer))
+    right = replace(right, turns=(*right.turns[:-1], *between, last))
+    assert compare_pair(left, right).aftermath == aftermath
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "equal"),
+    [
+        ('{"a": 1, "b": 2}', '{"b":2,"a":1}', True),
+        ('{"a": 1}', '{"a": 1.0}', True),
+        ('{"a": 1e2}', '{"a": 100}', True),
+        ('{"a": "1"}', '{"a": 1}', False),
+        ('{"a": true}', '{"a": 1}', False),
+        ('{"a": 1, "a": 2}', '{"a": 2}', False),
+        ('{"a": NaN}', '{"a": null}', False),
+        ("no json", "no json ", False),
+    ],
+)
+def test_calls_are_equal_by_meaning(left: str, right: str, equal: bool) -> None:
+    assert (canonical_arguments(left) == canonical_arguments(right)) is equal

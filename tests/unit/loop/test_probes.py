@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -53,14 +54,16 @@ def probed(name: str = "strict", config: FakeConfig | None = None, **fields: Any
 def test_a_contract_is_probed_at_both_ends_of_a_boot(name: str, company: int) -> None:
     turns, _ = probed(name)
     crowd = [f"crowd-{place:02d}" for place in range(1, company + 1)]
-    assert sorted(turns) == sorted([*CACHE, *CANARIES, *SAMPLING, *crowd, "canary-crowded", *END])
+    far = ["far-alone", "far-crowded", *(f"far-{place:02d}" for place in range(1, company + 1))]
+    far = far if name == "invariant" else []
+    assert sorted(turns) == sorted([*CACHE, *CANARIES, *SAMPLING, *crowd, "canary-crowded", *far, *END])
 
 
 def test_only_the_crowd_is_in_company() -> None:
     turns, _ = probed("invariant")
     in_flight = {name: turn.requests_in_flight for name, turn in turns.items()}
-    crowd = {name: count for name, count in in_flight.items() if "crowd" in name}
-    assert len(crowd) == 16
+    crowd = {name: count for name, count in in_flight.items() if "crowd" in name or re.match(r"far-\d", name)}
+    assert len(crowd) == 32
     assert set(crowd.values()) == {16}
     assert {count for name, count in in_flight.items() if name not in crowd} == {1}
 

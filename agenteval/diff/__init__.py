@@ -1,0 +1,6 @@
+"""Two runs beside each other, or the repeats of one: reads the store and compares; says nothing to people."""
+
+from agenteval.diff.model import Pair, RunDiff, Side, Unpaired
+from agenteval.diff.runs import diff_runs, trajectories_of
+
+__all__ = ["Pair", "RunDiff", "Side", "Unpaired", "diff_runs", "trajectories_of"]
