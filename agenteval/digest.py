@@ -22,6 +22,16 @@ def canonical_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
+def compact_json(value: Any) -> str:
+    """A JSON value as text with its keys in the order that they have: no blanks, no NaN, text left unescaped.
+
+    Raises:
+        ValueError: If the value holds NaN or an infinity.
+        TypeError: If it holds something that is not JSON.
+    """
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def digest_bytes(content: bytes) -> str:
     """SHA-256 of bytes, as `sha256:<64 hex digits>`."""
     return PREFIX + hashlib.sha256(content).hexdigest()

@@ -55,6 +55,17 @@ def build_parser() -> argparse.ArgumentParser:
             epilog="Exit status: 0 identical at the asked level, 1 diverged, 2 could not compare.",
         )
     )
+    _add_explain(
+        commands.add_parser(
+            "explain",
+            help="ask a server why two episodes part",
+            parents=[common],
+            description="Send the turn where two episodes part to a live server again under single changes: cold, with "
+            "what the cache held, in company, after another start; and say which of them alone turns the one "
+            "answer into the other.",
+            epilog="Exit status: 0 one change alone flips the answer, 1 none or several do, 2 could not tell.",
+        )
+    )
     check = commands.add_parser(
         "check",
         help="find every mistake in suites and contracts",
@@ -137,6 +148,18 @@ def _add_diff(diff: argparse.ArgumentParser) -> None:
     diff.add_argument("--db-b", type=Path, metavar="PATH", help="the database of B (default: as --db)")
     diff.add_argument("--json", action="store_true", help="print everything as JSON")
     diff.set_defaults(command="diff:diff")
+
+
+def _add_explain(explain: argparse.ArgumentParser) -> None:
+    explain.add_argument("a", metavar="EPISODE_A", help="id of an episode, as divergences.episode_a has it")
+    explain.add_argument("b", metavar="EPISODE_B", help="id of the other, of the same run or another")
+    explain.add_argument("--db-b", type=Path, metavar="PATH", help="the database of EPISODE_B (default: as --db)")
+    explain.add_argument("--contract", metavar="NAME", help="start the server as this contract says (default: A's)")
+    explain.add_argument("--model", metavar="NAME", help="as for run (default: A's)")
+    explain.add_argument("--boots", type=int, choices=(1, 2), help="starts of the server (default: 2)")
+    explain.add_argument("--base-url", metavar="URL", help="ask a server that someone else runs")
+    explain.add_argument("--json", action="store_true", help="print everything as JSON")
+    explain.set_defaults(command="explain:explain_divergence")
 
 
 def _add_sweep(sweep: argparse.ArgumentParser) -> None:

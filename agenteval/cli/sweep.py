@@ -41,7 +41,7 @@ def sweep(arguments: argparse.Namespace) -> int:
         started_at=started_at,
         elapsed_s=time.monotonic() - started,
     )
-    write_sweep(arguments.db, record, outcomes, compare_cells(arguments.db, outcomes))
+    write_sweep(arguments.db, record, outcomes, list(compare_cells(arguments.db, outcomes)))
     return _print(arguments.db, record.sweep_id, as_json=arguments.json)
 
 

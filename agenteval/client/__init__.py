@@ -5,7 +5,15 @@ recorded the same way. Knows HTTP and the contract's request fields; must not kn
 """
 
 from agenteval.client.gate import Gate
-from agenteval.client.recorder import EpisodeOverError, EpisodeRecorder, HandOver, TurnIdentity, WaitDurable, call_id
+from agenteval.client.recorder import (
+    EpisodeOverError,
+    EpisodeRecorder,
+    Exchange,
+    HandOver,
+    TurnIdentity,
+    WaitDurable,
+    call_id,
+)
 from agenteval.client.rules import UNCOVERED, RequestRules, check_accepted
 from agenteval.client.transport import AsyncRecordingTransport, RecordingTransport, open_connection
 
@@ -14,6 +22,7 @@ __all__ = [
     "AsyncRecordingTransport",
     "EpisodeOverError",
     "EpisodeRecorder",
+    "Exchange",
     "Gate",
     "HandOver",
     "RecordingTransport",

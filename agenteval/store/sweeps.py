@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from agenteval.store.reader import stream_rows
 _JSON_FIELDS = frozenset({"values", "definition"})
 
 
-def write_sweep(path: Path, sweep: SweepRecord, outcomes: Sequence[CellOutcome], pairs: Iterable[ComparedPair]) -> None:
+def write_sweep(path: Path, sweep: SweepRecord, outcomes: Sequence[CellOutcome], pairs: Sequence[ComparedPair]) -> None:
     """Store a sweep with its cells and compared pairs, all or nothing.
 
     Raises:
@@ -29,7 +29,7 @@ def write_sweep(path: Path, sweep: SweepRecord, outcomes: Sequence[CellOutcome],
         for table, records in (
             ("sweeps", [sweep]),
             ("sweep_cells", outcomes),
-            ("sweep_pairs", list(pairs)),
+            ("sweep_pairs", pairs),
         ):
             rows = [_row(record, sweep.sweep_id, place) for place, record in enumerate(records)]
             if rows:
@@ -100,7 +100,7 @@ def finished_runs(path: Path, *, contract_digest: str) -> list[tuple[str, Any]]:
     with open_for_reading(path) as connection:
         rows = connection.execute(
             "SELECT run_id, facts->'lock' FROM runs WHERE status = 'finished' AND contract_digest = ? "
-            "AND facts->'lock' IS NOT NULL ORDER BY started_at DESC",
+            "AND (facts->'lock') IS NOT NULL ORDER BY started_at DESC",
             [contract_digest],
         ).fetchall()
     return [(run_id, json.loads(lock)) for run_id, lock in rows]

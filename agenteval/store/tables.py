@@ -12,7 +12,7 @@ import pyarrow as pa
 import pydantic
 from typing_extensions import TypedDict
 
-from agenteval.digest import canonical_json
+from agenteval.digest import canonical_json, compact_json
 from agenteval.errors import DamagedRecordError
 from agenteval.loading import wrong_fields
 from agenteval.records import (
@@ -43,14 +43,14 @@ class Table:
     name: str
     columns: Mapping[str, pa.DataType]
     json_columns: frozenset[str] = frozenset()
+    keeps_order: bool = False
+    """Whether the keys of its JSON stay in their order: a chat template writes a request's into the prompt."""
 
     def to_arrow(self, rows: list[Row]) -> pa.Table:
-        """Rows as an Arrow table; JSON columns as canonical text."""
+        """Rows as an Arrow table; JSON columns as text, canonical unless the order of keys matters."""
+        text = compact_json if self.keeps_order else canonical_json
         arrays = [
-            pa.array(
-                [canonical_json(row[name]) if name in self.json_columns else row[name] for row in rows],
-                type=kind,
-            )
+            pa.array([text(row[name]) if name in self.json_columns else row[name] for row in rows], type=kind)
             for name, kind in self.columns.items()
         ]
         return pa.table(dict(zip(self.columns, arrays, strict=True)))
@@ -152,6 +152,7 @@ TURNS = Table(
         "response": _TEXT,
     },
     json_columns=frozenset({"request", "messages_added", "response"}),
+    keeps_order=True,
 )
 TOOL_CALLS = Table(
     name="tool_calls",

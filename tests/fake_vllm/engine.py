@@ -178,6 +178,16 @@ class Engine:
             peak_in_flight=in_flight,
         )
 
+    def prefill(self, ids: list[int], salt: str) -> int:
+        """Compute a prompt and keep it, for a completion of one token; gives the tokens that the cache had."""
+        with self._slot():
+            cached = self._enter(ids, salt)
+            self._leave(ids, [END_ID], salt, cached)
+        with self._lock:
+            self.counters.generation_tokens += 1
+            self.counters.requests["length"] = self.counters.requests.get("length", 0) + 1
+        return cached
+
     def noise(self, *, cached_tokens: int, in_flight: int) -> Noise:
         """What rounds otherwise in a request than in one that is cold and alone on boot 0."""
         return Noise(

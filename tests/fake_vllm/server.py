@@ -124,6 +124,7 @@ class FakeVllm:
             ),
             ("GET", "/openapi.json"): lambda query, body: json_answer(facts.openapi(self.config)),
             ("POST", "/v1/chat/completions"): lambda query, body: self._counted_chat(body),
+            ("POST", "/v1/completions"): lambda query, body: self.complete(body),
             ("POST", "/tokenize"): lambda query, body: self.tokenize(body),
             ("POST", "/detokenize"): lambda query, body: json_answer({"prompt": decode(json.loads(body)["tokens"])}),
         }
@@ -153,6 +154,21 @@ class FakeVllm:
         if faults.reset_fails or faults.reset_lies:
             return json_answer({"success": faults.reset_lies})
         return json_answer({"success": self.engine.reset_prefix_cache()})
+
+    def complete(self, body: bytes) -> HttpAnswer:
+        """/v1/completions, of a prompt of token ids and one token to write: for what it leaves in the cache."""
+        request = json.loads(body)
+        cached = self.engine.prefill(request["prompt"], request.get("cache_salt") or "")
+        usage = {
+            "prompt_tokens": len(request["prompt"]),
+            "completion_tokens": 1,
+            "total_tokens": len(request["prompt"]) + 1,
+            "prompt_tokens_details": {"cached_tokens": cached},
+        }
+        choice = {"index": 0, "text": "", "logprobs": None, "finish_reason": "length"}
+        return json_answer(
+            {"object": "text_completion", "model": request["model"], "choices": [choice], "usage": usage}
+        )
 
     def tokenize(self, body: bytes) -> HttpAnswer:
         """/tokenize, of a prompt or of messages."""
