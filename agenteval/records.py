@@ -365,8 +365,9 @@ class Divergence:
     """None where a version before schema 4 stored it."""
 
 
-CellStatus = Literal["run", "reused", "refused", "failed", "stopped"]
-"""`reused`: an equal run was in the database; `refused`: the contract cannot be kept here, which is a result."""
+CellStatus = Literal["run", "reused", "refused", "failed", "stopped", "left"]
+"""`reused`: an equal run was in the database; `refused`: the contract cannot be kept here, which is a result; `left`: for
+another time, on the user's wish."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -164,6 +164,13 @@ def _add_explain(explain: argparse.ArgumentParser) -> None:
 
 def _add_sweep(sweep: argparse.ArgumentParser) -> None:
     sweep.add_argument("file", type=Path, metavar="FILE", nargs="?", help="the sweep's YAML file")
+    sweep.add_argument(
+        "--only",
+        metavar="CELL",
+        action="append",
+        default=[],
+        help="run only cells of this name, such as 'bf16/*'; may be given several times. The others are left for later",
+    )
     sweep.add_argument("--show", action="store_true", help="run nothing; print the table of the last sweep again")
     sweep.add_argument("--quiet", action="store_true", help="no progress on stderr")
     sweep.add_argument("--json", action="store_true", help="print the summary as JSON")

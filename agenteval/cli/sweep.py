@@ -62,6 +62,7 @@ def _run(loaded: Sweep, arguments: argparse.Namespace, stop: SweepStop) -> list[
         cache_dir=cache_dir,
         database=arguments.db,
         resolve=resolve,
+        only=tuple(arguments.only) or ("*",),
         machine={"python": platform.python_version(), "platform": platform.platform(), "argv": sys.argv[1:]},
     )
     progress = SweepProgress(cells=len(loaded.cells), is_quiet=arguments.quiet)

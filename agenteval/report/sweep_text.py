@@ -32,7 +32,7 @@ def sweep_text(summary: SweepSummary) -> str:
     reasons = [
         f"{cell.outcome.cell}: {cell.outcome.status}: {printable(_first_reason(cell.outcome.message))}"
         for cell in summary.cells
-        if cell.outcome.message
+        if cell.outcome.message and cell.outcome.status != "left"
     ]
     return "\n".join(lines + (["", *reasons] if reasons else []))
 
@@ -74,7 +74,7 @@ def sweep_exit_code(summary: SweepSummary) -> int:
 
     A divergence that a control only measures is what a sweep is for, and so is a contract that cannot be kept here.
     """
-    unfinished = any(cell.outcome.status in ("failed", "stopped") for cell in summary.cells)
+    unfinished = any(cell.outcome.status in ("failed", "stopped", "left") for cell in summary.cells)
     verdicts = {cell.verdict for cell in summary.cells}
     if unfinished or Verdict.UNPROVEN in verdicts:
         return 2

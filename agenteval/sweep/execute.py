@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -47,6 +48,8 @@ class SweepSetting:
     """A model's name to its folder."""
     machine: dict[str, Any]
     """What a run records of the machine and the command."""
+    only: tuple[str, ...] = ("*",)
+    """Patterns of the names of cells that may be run now, as a shell has them."""
 
 
 class SweepStop:
@@ -86,7 +89,7 @@ class _Job:
 
 
 def run_cells(sweep: Sweep, setting: SweepSetting, observer: SweepObserver, stop: SweepStop) -> list[CellOutcome]:
-    """Run every cell that has not been run, and give all outcomes in the order of the cells.
+    """Run every wanted cell that has not been run, and give all outcomes in the order of the cells.
 
     A cell that cannot keep its contract here is `refused`, which is a result; one that breaks off is `failed`, and the
     others go on.
@@ -101,6 +104,8 @@ def run_cells(sweep: Sweep, setting: SweepSetting, observer: SweepObserver, stop
     jobs = []
     for cell in sweep.cells:
         planned = _plan(cell, sweep, suite, setting)
+        if isinstance(planned, _Job) and not any(fnmatchcase(cell.name, pattern) for pattern in setting.only):
+            planned = _outcome(cell, "left", message="it was not asked for with --only")
         if isinstance(planned, _Job):
             jobs.append(planned)
         else:
