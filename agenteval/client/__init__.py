@@ -12,6 +12,7 @@ from agenteval.client.recorder import (
     HandOver,
     TurnIdentity,
     WaitDurable,
+    cached_tokens_of,
     call_id,
 )
 from agenteval.client.rules import UNCOVERED, RequestRules, check_accepted
@@ -29,6 +30,7 @@ __all__ = [
     "RequestRules",
     "TurnIdentity",
     "WaitDurable",
+    "cached_tokens_of",
     "call_id",
     "check_accepted",
     "open_connection",
