@@ -46,6 +46,8 @@ from agenteval.report.explanation import (
 from agenteval.server import ManagedServer, OutsideServer, Server, StartOptions, end_orphans, read_engine_facts
 from agenteval.store import RunReader, files_folder, run_ids
 
+_EXCHANGES = ".ndjson"
+"""End of the name of a file of exchanges; journals of runs end otherwise."""
 _BOOTS = 2
 """Starts of the server where --boots does not say."""
 
@@ -56,7 +58,10 @@ def explain_divergence(arguments: argparse.Namespace) -> int:
     run_b, b = _stored(arguments.db_b or arguments.db, arguments.b)
     subject = subject_of(a, b, settings=settings_of(run_a, run_b))
     stem = f"explain-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
-    with _Exchanges(files_folder(arguments.db) / f"{stem}.jsonl") as exchanges, stop_on_signals(StopSwitch()) as stop:
+    with (
+        _Exchanges(files_folder(arguments.db) / f"{stem}{_EXCHANGES}") as exchanges,
+        stop_on_signals(StopSwitch()) as stop,
+    ):
         setting = _Setting(subject=subject, arguments=arguments, stop=stop, stem=stem, record=exchanges.add)
         try:
             found = _on_their_server(setting) if arguments.base_url else _on_ours(setting, run_a)

@@ -12,7 +12,6 @@ from agenteval.client.recorder import (
     HandOver,
     TurnIdentity,
     WaitDurable,
-    cached_tokens_of,
     call_id,
 )
 from agenteval.client.rules import UNCOVERED, RequestRules, check_accepted
@@ -30,7 +29,6 @@ __all__ = [
     "RequestRules",
     "TurnIdentity",
     "WaitDurable",
-    "cached_tokens_of",
     "call_id",
     "check_accepted",
     "open_connection",

@@ -158,7 +158,7 @@ class EpisodeRecorder:
             logprobs=tuple(float(entry["logprob"]) for entry in entries),
             runner_up_tokens=tuple(_runner_up(entry)[0] for entry in entries),
             runner_up_logprobs=tuple(_runner_up(entry)[1] for entry in entries),
-            cached_tokens=cached_tokens_of(exchange.response),
+            cached_tokens=_cached_tokens(exchange.response),
             finish_reason=choice.get("finish_reason"),
             content=choice["message"].get("content"),
             response=_rest_of(exchange.response),
@@ -222,7 +222,7 @@ def _is_candidate(entry: Any) -> bool:
     return isinstance(logprob, int | float) and -sys.float_info.max <= logprob <= sys.float_info.max
 
 
-def cached_tokens_of(response: dict[str, Any]) -> int | None:
+def _cached_tokens(response: dict[str, Any]) -> int | None:
     """Prompt tokens read from the cache; anything but a count is unknown, never zero."""
     usage = response.get("usage")
     details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None

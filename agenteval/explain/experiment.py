@@ -72,13 +72,13 @@ def conditions_of(subject: Subject, *, boots: int) -> list[Condition]:
     """
     found = [Condition(name="cold", kind="none")]
     if request_differences(subject):
-        found.append(Condition(name="cold, b's request", kind="request", request_of="b"))
+        found.append(Condition(name="b's request", kind="request", request_of="b"))
     for tokens in dict.fromkeys(count for count in subject.cached_tokens if count):
-        found.append(Condition(name=f"warm, {tokens} tokens", kind="cache", warm_tokens=tokens))
+        found.append(Condition(name=f"warm {tokens} tokens", kind="cache", warm_tokens=tokens))
     found += _histories(subject)
     for company in _companies(subject):
         found.append(Condition(name=f"with {company} others", kind="batching", company=company))
-    return found + [Condition(name="cold, other boot", kind="boot", boot=boot) for boot in range(1, boots)]
+    return found + [Condition(name="other boot", kind="boot", boot=boot) for boot in range(1, boots)]
 
 
 def _histories(subject: Subject) -> Iterator[Condition]:
@@ -90,7 +90,7 @@ def _histories(subject: Subject) -> Iterator[Condition]:
         return
     heads = [count or 0 for count in subject.first_cached_tokens]
     for side, head in list(zip(_SIDES, heads, strict=True))[: len(set(heads))]:
-        warm = f", the first {head} tokens warm" if head else ""
+        warm = f" (begun warm, {head} tokens)" if head else ""
         yield Condition(name=f"after {side}'s turns{warm}", kind="cache", history=side, head_tokens=head)
 
 

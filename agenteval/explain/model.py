@@ -149,6 +149,9 @@ class Explanation:
 
     @property
     def could_tell(self) -> bool:
-        """Whether the turn could be asked for again, and answered as one of the two sides."""
-        found = self.outcomes.values()
-        return Outcome.VOID not in found and any(outcome in (Outcome.A, Outcome.B) for outcome in found)
+        """Whether the turn could be asked for again: the control was in order, and one of the two answers came."""
+        if self.flips:
+            return True
+        controls = [self.outcomes[trial.condition.name] for trial in self.trials if trial.condition.kind == "none"]
+        is_in_order = Outcome.VOID not in self.outcomes.values() and Outcome.UNREACHED not in controls
+        return is_in_order and any(found in (Outcome.A, Outcome.B) for found in self.outcomes.values())

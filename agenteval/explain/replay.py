@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from agenteval.client import EpisodeRecorder, Exchange, Gate, TurnIdentity, cached_tokens_of
+from agenteval.client import EpisodeRecorder, Exchange, Gate, TurnIdentity
 from agenteval.errors import MalformedResponseError, ServerDiedError, ServerRefusedError
 from agenteval.explain.model import Condition, Match, Side, Subject, Trial
 from agenteval.explain.subject import answer_of
@@ -86,7 +86,7 @@ class Replayer:
         replies = [self._chat(request, salt) for request in requests]
         return self._cached(replies[0].turn) == condition.head_tokens
 
-    def _prefill(self, prompt_ids: Sequence[int], salt: str) -> dict[str, Any]:
+    def _prefill(self, prompt_ids: Sequence[int], salt: str) -> None:
         """Have token ids computed and kept; one token is asked for, since there is no answer without."""
         body = {
             "model": self._model_name,
@@ -95,14 +95,16 @@ class Replayer:
             "temperature": 0.0,
             "cache_salt": salt,
         }
-        return self._post("/v1/completions", body).response
+        self._post("/v1/completions", body)
 
     def _cached(self, turn: Turn) -> int | None:
         """Tokens read from the cache; a null is zero from a server that is seen to count where there is a hit."""
         if turn.cached_tokens is None and self._null_is_zero is None:
             salt = f"agenteval-explain-{uuid.uuid4().hex}"
-            answers = [self._prefill(self._subject.prompt_ids, salt) for _ in range(2)]
-            self._null_is_zero = bool(cached_tokens_of(answers[1]))
+            self._prefill(self._subject.prompt_ids, salt)
+            # Asked for as every trial is: a server may count for one path and not for another.
+            hit = self._chat(self._subject.requests[0][-1], salt)
+            self._null_is_zero = bool(hit.turn.cached_tokens)
         return 0 if turn.cached_tokens is None and self._null_is_zero else turn.cached_tokens
 
     def _in_company(self, condition: Condition, salt: str) -> _Reply:
