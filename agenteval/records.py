@@ -366,8 +366,8 @@ class Divergence:
 
 
 CellStatus = Literal["run", "reused", "refused", "failed", "stopped", "left"]
-"""`reused`: an equal run was in the database; `refused`: the contract cannot be kept here, which is a result; `left`: for
-another time, on the user's wish."""
+"""`reused`: an equal run was in the database; `refused`: the contract cannot be kept here, which is a result; `left`:
+for another time, on the user's wish."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
