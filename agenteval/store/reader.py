@@ -106,8 +106,8 @@ class RunReader:
 
         Beyond what DuckDB sorts with, memory holds the turns of one episode and a chunk of each table's rows.
         """
-        turns = _Groups(self._stream(_TURNS_IN_ORDER, [self.run_id]), "episode_id")
-        calls = _Groups(self._stream(_CALLS_IN_ORDER, [self.run_id]), "episode_id", "turn")
+        turns = Groups(self._stream(_TURNS_IN_ORDER, [self.run_id]), "episode_id")
+        calls = Groups(self._stream(_CALLS_IN_ORDER, [self.run_id]), "episode_id", "turn")
         for row in self._stream(_EPISODES_IN_ORDER, [self.run_id]):
             episode = tables.episode_from(row)
             yield episode, tuple(_turn_from(turn, calls) for turn in turns.take(episode.plan.episode_id))
@@ -121,7 +121,7 @@ class RunReader:
         """One episode's turns, in order."""
         where = "WHERE run_id = ? AND episode_id = ?"
         parameters = [self.run_id, episode_id]
-        calls = _Groups(
+        calls = Groups(
             self._stream(f"SELECT * FROM tool_calls {where} ORDER BY turn, call", parameters), "episode_id", "turn"
         )
         rows = self._stream(f"SELECT * FROM turns {where} ORDER BY turn", parameters)
@@ -144,7 +144,7 @@ class RunReader:
             yield from stream_rows(connection.execute(query, parameters))
 
 
-class _Groups:
+class Groups:
     """Rows that share a key, taken in the order in which the stream has the keys."""
 
     def __init__(self, rows: Iterator[Row], *key: str) -> None:
@@ -160,7 +160,7 @@ class _Groups:
         return rows
 
 
-def _turn_from(row: Row, calls: _Groups) -> Turn:
+def _turn_from(row: Row, calls: Groups) -> Turn:
     made = calls.take(row["episode_id"], row["turn"])
     return tables.turn_from(row, tuple(tables.tool_call_from(call) for call in made))
 
