@@ -20,6 +20,7 @@ from agenteval.records import (
     FaultCount,
     Grade,
     Run,
+    RunCosts,
     RunEnd,
     TaskRecord,
     Turn,
@@ -111,6 +112,17 @@ class RunReader:
         for row in self._stream(_EPISODES_IN_ORDER, [self.run_id]):
             episode = tables.episode_from(row)
             yield episode, tuple(_turn_from(turn, calls) for turn in turns.take(episode.plan.episode_id))
+
+    def costs(self) -> RunCosts:
+        """What the run's episodes took, in tokens and time."""
+        (row,) = self._rows(
+            "SELECT count(*) AS turns, coalesce(sum(prompt_tokens), 0)::BIGINT AS prompt_tokens, "
+            "CASE WHEN count(*) = count(cached_tokens) THEN sum(cached_tokens)::BIGINT END AS cached_tokens, "
+            "coalesce(sum(len(output_ids)), 0)::BIGINT AS output_tokens, "
+            "(SELECT avg(elapsed_s) FROM episodes e WHERE e.run_id = any_value(t.run_id)) AS episode_s "
+            "FROM turns t WHERE t.run_id = ? AND t.kind = 'episode'"
+        )
+        return RunCosts(**row)
 
     def probe_turns(self) -> tuple[Turn, ...]:
         """The probes of all boots, in order of their start."""

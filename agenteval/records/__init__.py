@@ -1,0 +1,68 @@
+"""What happened: frozen facts that the store keeps and the auditors read.
+
+Knows no database, no server and no agent. Times are seconds, moments are aware UTC, absence is None.
+"""
+
+from agenteval.records.runs import (
+    OWN_AGENT,
+    Boot,
+    BootEnd,
+    CauseKind,
+    ClauseVerdict,
+    Divergence,
+    Episode,
+    EpisodePlan,
+    EpisodeStatus,
+    Evidence,
+    FaultCount,
+    Grade,
+    Level,
+    Model,
+    Run,
+    RunEnd,
+    RunStatus,
+    StopReason,
+    TaskRecord,
+    ToolCall,
+    Turn,
+    TurnKind,
+    Verdict,
+)
+from agenteval.records.sweeps import (
+    CellOutcome,
+    CellStatus,
+    ComparedPair,
+    RunCosts,
+    SweepRecord,
+)
+
+__all__ = [
+    "OWN_AGENT",
+    "Boot",
+    "BootEnd",
+    "CauseKind",
+    "CellOutcome",
+    "CellStatus",
+    "ClauseVerdict",
+    "ComparedPair",
+    "Divergence",
+    "Episode",
+    "EpisodePlan",
+    "EpisodeStatus",
+    "Evidence",
+    "FaultCount",
+    "Grade",
+    "Level",
+    "Model",
+    "Run",
+    "RunCosts",
+    "RunEnd",
+    "RunStatus",
+    "StopReason",
+    "SweepRecord",
+    "TaskRecord",
+    "ToolCall",
+    "Turn",
+    "TurnKind",
+    "Verdict",
+]
