@@ -101,7 +101,9 @@ def _run_row(row: dict[str, Any], *, shows_agents: bool) -> tuple[str, ...]:
 
 def _outcome(status: str, verdict: str | None) -> str:
     """The verdict, else how the run stands; `damaged` where no run writes the two so, since a list shows every run."""
-    is_written = status == "finished" if verdict in tuple(Verdict) else verdict is None and status in get_args(RunStatus)
+    is_written = (
+        status == "finished" if verdict in tuple(Verdict) else verdict is None and status in get_args(RunStatus)
+    )
     return (verdict or status) if is_written else "damaged"
 
 
