@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
-
 from agenteval.audit.answers import is_distribution, says_its_tokens
 from agenteval.audit.attention import backend_rows
 from agenteval.audit.facts import NOT_PROMISED, Finding, RunFacts, argument, server_section, shown
-from agenteval.contract import Engine
+from agenteval.contract import Engine, is_accepted
 from agenteval.records import Boot, Evidence, Turn
 
 _FLAGS = {
@@ -91,12 +88,12 @@ class EngineAuditor:
 
     def _version(self, boot: Boot) -> Evidence:
         version, wanted = boot.facts.get("version"), self._facts.contract.engine.version
-        try:
-            holds = None if version is None else SpecifierSet(wanted).contains(Version(version), prereleases=True)
-        except InvalidVersion:
-            holds = None
         return self._finding.judged(
-            "the engine's version", holds, expected=wanted, observed=version or "unknown", boot=boot.boot_id
+            "the engine's version",
+            None if version is None else is_accepted(version, wanted),
+            expected=wanted,
+            observed=version or "unknown",
+            boot=boot.boot_id,
         )
 
     def _configuration(self, boot: Boot) -> Iterator[Evidence]:
