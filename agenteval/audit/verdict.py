@@ -33,6 +33,7 @@ _AUDITORS = (
     RepeatsAuditor,
 )
 _WORST_FIRST = (BREACHED, UNPROVEN, KEPT, NOT_PROMISED)
+"""The view `clauses` has the same order in SQL; a test holds the two together."""
 
 
 def audit_run(facts: RunFacts, turns: Iterable[Turn]) -> tuple[Evidence, ...]:
