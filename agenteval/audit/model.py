@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agenteval.audit.facts import Finding, RunFacts, argument, server_section, shown
+from agenteval.digest import is_digest
 from agenteval.records import Boot, BootEnd, Evidence, Turn
 
 
@@ -24,7 +25,7 @@ class ModelAuditor:
     def conclude(self) -> Iterator[Evidence]:
         """Digest, then the name that answered."""
         run, wanted = self._facts.run, self._facts.contract.model.digest
-        is_hashed = _is_hash(run.model_digest)
+        is_hashed = is_digest(run.model_digest)
         yield self._finding.judged(
             "content of the model's folder",
             None if not is_hashed else wanted in (None, run.model_digest),
@@ -57,12 +58,8 @@ class ModelAuditor:
         before, after = self._facts.run.model_digest, None if end is None else end.model_digest
         yield self._finding.judged(
             "content of the model's folder when the server had stopped",
-            None if after is None or not _is_hash(before) else after == before,
+            None if after is None or not is_digest(before) else after == before,
             expected=before,
             observed=after or "unknown",
             boot=boot.boot_id,
         )
-
-
-def _is_hash(digest: str) -> bool:
-    return digest.startswith("sha256:")
