@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agenteval.audit import probes
 from agenteval.audit.attention import backend_rows
-from agenteval.audit.facts import NOT_PROMISED, Finding, RunFacts, log_fact, server_section, shown
+from agenteval.audit.facts import NOT_PROMISED, Finding, RunFacts, log_fact, place_of, server_section, shown
 from agenteval.records import Boot, Evidence, Turn
 
 
@@ -32,7 +32,7 @@ class BatchingAuditor:
             return
         self._peak = max(self._peak, turn.requests_in_flight)
         if turn.requests_in_flight > self._batching.concurrency:
-            self._crowded.append(f"{turn.episode_id} turn {turn.turn}: {turn.requests_in_flight}")
+            self._crowded.append(f"{place_of(turn)}: {turn.requests_in_flight}")
 
     def conclude(self) -> Iterator[Evidence]:
         """Requests in flight; then what the mode rests on."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agenteval.audit import probes
-from agenteval.audit.facts import Finding, RunFacts, counted, ended_in_order, shown
+from agenteval.audit.counters import ANSWERED, GENERATED, PROMPT, counted
+from agenteval.audit.facts import Finding, RunFacts, ended_in_order, shown
 from agenteval.records import Boot, BootEnd, Evidence, Turn
-
-_PROMPT, _GENERATED = "vllm:prompt_tokens_total", "vllm:generation_tokens_total"
 
 
 class BootAuditor:
@@ -28,7 +27,7 @@ class BootAuditor:
     def observe(self, turn: Turn) -> None:
         """Count the turns of each boot."""
         self._turns[turn.boot_id] = self._turns.get(turn.boot_id, 0) + 1
-        for counter, count in ((_PROMPT, turn.prompt_tokens), (_GENERATED, len(turn.output_ids))):
+        for counter, count in ((PROMPT, turn.prompt_tokens), (GENERATED, len(turn.output_ids))):
             key = (turn.boot_id, counter)
             self._tokens[key] = self._tokens.get(key, 0) + count
         self._probes.observe(turn)
@@ -52,8 +51,8 @@ class BootAuditor:
                 yield self._canaries("canaries at the boot's end as at its start", start, last)
             if boot.is_managed:
                 yield self._answers(boot, end)
-                yield self._computed(boot, end, "prompt", _PROMPT)
-                yield self._computed(boot, end, "output", _GENERATED)
+                yield self._computed(boot, end, "prompt", PROMPT)
+                yield self._computed(boot, end, "output", GENERATED)
 
     def _holds(self, count: int, *, single: bool) -> bool | None:
         if count == 0:
@@ -79,7 +78,8 @@ class BootAuditor:
         )
 
     def _answers(self, boot: Boot, end: BootEnd | None) -> Evidence:
-        answered = (end.metrics if end is not None else {}).get("vllm:request_success_total")
+        # From the process's start on, since one that was new when we came has answered nobody else.
+        answered = None if end is None else end.metrics.get(ANSWERED)
         return self._counted(
             boot, "requests that the process says it answered", answered, self._turns.get(boot.boot_id, 0)
         )

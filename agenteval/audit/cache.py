@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from agenteval.audit import probes
-from agenteval.audit.facts import NOT_PROMISED, UNPROVEN, Finding, RunFacts, counted, ended_in_order, shown
+from agenteval.audit.counters import CACHED, HITS, LOOKUPS, PREEMPTIONS, PROMPT, counted
+from agenteval.audit.facts import NOT_PROMISED, UNPROVEN, Finding, RunFacts, ended_in_order, place_of, shown
 from agenteval.records import Boot, BootEnd, Evidence, Turn
-
-HITS = "vllm:prefix_cache_hits_total"
-"""The engine's counter of prompt tokens that it read from the prefix cache."""
-CACHED = "vllm:prompt_tokens_cached_total"
-"""The same as it tells them with the answers: once a request."""
-LOOKUPS = "vllm:prefix_cache_queries_total"
-"""Prompt tokens that it looked for there: again each time a request is put off."""
-PROMPT = "vllm:prompt_tokens_total"
-"""Prompt tokens of all requests."""
-PREEMPTIONS = "vllm:num_preemptions_total"
 
 
 class CacheAuditor:
@@ -50,7 +41,7 @@ class CacheAuditor:
         self._cached += turn.cached_tokens or 0
         self._unknown += turn.cached_tokens is None
         if turn.cached_tokens:
-            place = f"{turn.episode_id} turn {turn.turn}: {turn.cached_tokens}"
+            place = f"{place_of(turn)}: {turn.cached_tokens}"
             self._hit_turns.append(place)
             if turn.turn == 0:
                 self._first_turn_hits.append(place)
@@ -266,7 +257,7 @@ class CacheAuditor:
             return
         salt = turn.request.get("cache_salt")
         if salt is None:
-            self._salt_problems.append(f"{turn.episode_id} turn {turn.turn} has no salt")
+            self._salt_problems.append(f"{place_of(turn)} has no salt")
         elif self._salts.setdefault(salt, turn.episode_id) != turn.episode_id:
             self._salt_problems.append(f"{turn.episode_id} shares a salt with {self._salts[salt]}")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from agenteval.audit.answers import is_distribution, says_its_tokens
 from agenteval.audit.attention import backend_rows
-from agenteval.audit.facts import NOT_PROMISED, Finding, RunFacts, argument, server_section, shown
+from agenteval.audit.facts import NOT_PROMISED, Finding, RunFacts, argument, place_of, server_section, shown
 from agenteval.contract import Engine, is_accepted
 from agenteval.records import Boot, Evidence, Turn
 
@@ -48,7 +48,7 @@ class EngineAuditor:
         self._turns += 1
         if len(self._logprobs) < _ENOUGH:
             self._logprobs.update(turn.logprobs)
-        place = f"{turn.episode_id} turn {turn.turn}"
+        place = place_of(turn)
         if not is_distribution(turn):
             self._impossible.append(place)
         is_told = says_its_tokens(turn)

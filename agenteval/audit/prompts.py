@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 from collections.abc import Iterator
 
-from agenteval.audit.facts import NOT_PROMISED, UNPROVEN, Finding, RunFacts, shown
+from agenteval.audit.facts import NOT_PROMISED, UNPROVEN, Finding, RunFacts, place_of, shown
 from agenteval.digest import digest_bytes, digest_json
 from agenteval.records import Evidence, Turn
 
@@ -46,12 +46,12 @@ class PromptsAuditor:
         self._repeated += self._messages in self._prompts
         self._probes += turn.kind == "probe" and self._messages in self._prompts
         if self._prompts.setdefault(self._messages, ids) != ids:
-            self._unequal.append(f"{turn.episode_id} turn {turn.turn}")
+            self._unequal.append(place_of(turn))
         self._history = [*prompt, *turn.output_ids]
         if turn.turn > 0:
             self._later += 1
             if not is_continuous:
-                self._broken.append(f"{turn.episode_id} turn {turn.turn}")
+                self._broken.append(place_of(turn))
 
     def conclude(self) -> Iterator[Evidence]:
         """Equal messages, equal ids; then continuity, which only `continuous` promises."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agenteval.audit.answers import disobedience, is_greedy
-from agenteval.audit.facts import Finding, RunFacts, server_section, shown
+from agenteval.audit.facts import Finding, RunFacts, place_of, server_section, shown
 from agenteval.audit.probes import CANARIES, ProbeTurns
 from agenteval.audit.sampling_probes import SamplingProbe, fields_at_work, sampling_probes
 from agenteval.client import UNCOVERED
@@ -43,22 +43,22 @@ class SamplingAuditor:
     def observe(self, turn: Turn) -> None:
         """Compare a request with the contract."""
         self._greedy += is_greedy(turn)
-        self._disobeyed += [f"{turn.episode_id} turn {turn.turn}: {how}" for how in disobedience(turn)]
+        self._disobeyed += [f"{place_of(turn)}: {how}" for how in disobedience(turn)]
         if turn.kind == "probe":
             self._probes.observe(turn)
             return
         self._turns += 1
         for field, allowed in UNCOVERED.items():
             if turn.request.get(field, allowed) not in (allowed, None):
-                self._wrong.append(f"{turn.episode_id} turn {turn.turn}: {field}={turn.request[field]!r}")
+                self._wrong.append(f"{place_of(turn)}: {field}={turn.request[field]!r}")
         for field, wanted in self._wanted.items():
             if field not in turn.request or turn.request[field] != wanted:
                 sent = turn.request.get(field, "nothing")
-                self._wrong.append(f"{turn.episode_id} turn {turn.turn}: {field}={sent!r}")
+                self._wrong.append(f"{place_of(turn)}: {field}={sent!r}")
         seed = self._seeds.get(turn.episode_id)
         self._seeded += seed is not None
         if seed is not None and turn.request.get("seed") != seed:
-            self._wrong_seeds.append(f"{turn.episode_id} turn {turn.turn}: {turn.request.get('seed')!r}")
+            self._wrong_seeds.append(f"{place_of(turn)}: {turn.request.get('seed')!r}")
 
     def conclude(self) -> Iterator[Evidence]:
         """Fields, seeds, and whose defaults fill what is not sent."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.audit.facts import KEPT, NOT_PROMISED, UNPROVEN, Finding, RunFacts, shown
+from agenteval.audit.facts import KEPT, NOT_PROMISED, UNPROVEN, Finding, RunFacts, place_of, shown
 from agenteval.client import call_id
 from agenteval.digest import digest_json
 from agenteval.records import Evidence, Turn
@@ -40,7 +40,7 @@ class ToolsAuditor:
         """Compare each call's result with what the same call gave before."""
         for place, call in enumerate(turn.tool_calls):
             self._calls += 1
-            where = f"{turn.episode_id} turn {turn.turn} call {place}"
+            where = f"{place_of(turn)} call {place}"
             if call.fault is not None:
                 self._fired.add((turn.episode_id, call.fault))
             if not call.is_repeatable:
