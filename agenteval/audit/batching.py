@@ -70,10 +70,18 @@ class BatchingAuditor:
     def _crowd(
         self,
         boot: Boot,
-        fact: str = "probe: the same prompt alone and among others gives the same logprobs",
+        *,
+        prompt: str = "the same prompt",
         names: tuple[str, str] = (probes.CANARIES[0], probes.CROWDED),
     ) -> Evidence:
-        """Whether a prompt among others was computed to the same bits as alone."""
+        """Whether a prompt among others was computed to the same bits as alone.
+
+        Args:
+            boot: Whose probes.
+            prompt: Which prompt, for people.
+            names: Of the probe that was alone, and of the one among others.
+        """
+        fact = f"probe: {prompt} alone and among others gives the same logprobs"
         sent = self._probes.of(boot.boot_id)
         alone, crowded = (sent.get(name) for name in names)
         if alone is None or crowded is None:
@@ -92,11 +100,7 @@ class BatchingAuditor:
         )
 
     def _invariant(self, boot: Boot) -> Iterator[Evidence]:
-        yield self._crowd(
-            boot,
-            "probe: a long prompt alone and among others gives the same logprobs",
-            (probes.FAR_ALONE, probes.FAR_CROWDED),
-        )
+        yield self._crowd(boot, prompt="a long prompt", names=(probes.FAR_ALONE, probes.FAR_CROWDED))
         # Invariance under company is not shown by requests that had none.
         yield self._finding.judged(
             "requests had company",
