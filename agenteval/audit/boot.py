@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agenteval.audit import probes
 from agenteval.audit.counters import ANSWERED, GENERATED, PROMPT, counted
-from agenteval.audit.facts import Finding, RunFacts, ended_in_order, shown
+from agenteval.audit.facts import ClauseEvidence, RunFacts, ended_in_order, shown
 from agenteval.records import Boot, BootEnd, Evidence, Turn
 
 
@@ -19,7 +19,7 @@ class BootAuditor:
     clause = "boot"
 
     def __init__(self, facts: RunFacts) -> None:
-        self._facts, self._finding = facts, Finding(facts.run.run_id, self.clause)
+        self._facts, self._evidence = facts, ClauseEvidence(facts.run.run_id, self.clause)
         self._turns: dict[str, int] = {}
         self._tokens: dict[tuple[str, str], int] = {}
         self._probes = probes.ProbeTurns()
@@ -35,7 +35,7 @@ class BootAuditor:
     def conclude(self) -> Iterator[Evidence]:
         """Boots with turns; then canaries; then whether each one's counter agrees with what we sent it."""
         count, single = len(self._turns), self._facts.contract.boot.mode == "single"
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "server processes that answered",
             self._holds(count, single=single),
             expected="1" if single else "any number",
@@ -69,7 +69,7 @@ class BootAuditor:
         sent = [(a, b) for a, b in pairs if a is not None and b is not None]
         # Other prompt ids for the same message come from another tokenizer or template.
         equal = [a.prompt_added == b.prompt_added and probes.answer_bits(a) == probes.answer_bits(b) for a, b in sent]
-        return self._finding.judged(
+        return self._evidence.judged(
             f"probe: {fact}",
             False if not all(equal) else True if len(sent) == len(pairs) else None,
             expected="every prompt id and every bit",
@@ -95,7 +95,7 @@ class BootAuditor:
         # Fewer: the process was started again, unseen, or others answered. More: an answer was lost, or someone went
         # past the recorder, and what is not recorded proves nothing. Refused requests are in neither number.
         is_open = counted_by_server is None or counted_by_server > recorded
-        return self._finding.judged(
+        return self._evidence.judged(
             fact,
             None if is_open else counted_by_server == recorded,
             expected=f"the {recorded} that were recorded",

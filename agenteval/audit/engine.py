@@ -7,7 +7,7 @@ from typing import Any
 
 from agenteval.audit.answers import is_distribution, says_its_tokens
 from agenteval.audit.attention import backend_rows
-from agenteval.audit.facts import NOT_PROMISED, Finding, RunFacts, argument, place_of, server_section, shown
+from agenteval.audit.facts import NOT_PROMISED, ClauseEvidence, RunFacts, argument, place_of, server_section, shown
 from agenteval.contract import Engine, is_accepted
 from agenteval.records import Boot, Evidence, Turn
 
@@ -35,7 +35,7 @@ class EngineAuditor:
     clause = "engine"
 
     def __init__(self, facts: RunFacts) -> None:
-        self._facts, self._finding = facts, Finding(facts.run.run_id, self.clause)
+        self._facts, self._evidence = facts, ClauseEvidence(facts.run.run_id, self.clause)
         self._fingerprints: set[str] = set()
         self._turns = self._unread = 0
         self._logprobs: set[float] = set()
@@ -62,7 +62,7 @@ class EngineAuditor:
             yield self._version(boot)
             yield from self._configuration(boot)
         known = self._fingerprints - {"None"}
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "system_fingerprint of every response",
             None if not known or len(known) != len(self._fingerprints) else len(known) == 1,
             expected="one, in every response",
@@ -70,7 +70,7 @@ class EngineAuditor:
         )
         # Where all are one number, equal bits say nothing.
         is_telling = len(self._logprobs) > 1 or None
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "logprobs can be those of a distribution, and tell tokens apart",
             False if self._impossible else is_telling,
             expected="probabilities that add up to at most 1, not all alike",
@@ -78,7 +78,7 @@ class EngineAuditor:
             + ("" if is_telling else "; all logprobs are alike"),
             answers=shown(self._impossible),
         )
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "texts and tool calls are what the tokens of the answer say",
             False if self._told_otherwise else self._turns > self._unread or None,
             expected="in every answer that can be read",
@@ -88,7 +88,7 @@ class EngineAuditor:
 
     def _version(self, boot: Boot) -> Evidence:
         version, wanted = boot.facts.get("version"), self._facts.contract.engine.version
-        return self._finding.judged(
+        return self._evidence.judged(
             "the engine's version",
             None if version is None else is_accepted(version, wanted),
             expected=wanted,
@@ -103,7 +103,7 @@ class EngineAuditor:
             f"{name}: {found[name]}, not {asked}" for name, asked in wanted.items() if found[name] not in (None, asked)
         ]
         unknown = [name for name in wanted if found[name] is None]
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "the configuration that the server reports",
             False if different else None if unknown else True,
             expected=", ".join(f"{name}={asked}" for name, asked in wanted.items()),
@@ -112,7 +112,7 @@ class EngineAuditor:
         )
         engine = self._facts.contract.engine
         if engine.extra_args or engine.env:
-            yield self._finding.row(
+            yield self._evidence.row(
                 "arguments and variables beyond the clauses",
                 NOT_PROMISED,
                 expected="passed on as they stand; nothing reads them back",
@@ -120,7 +120,7 @@ class EngineAuditor:
                 boot=boot.boot_id,
             )
         if engine.attention_backend is not None:
-            yield from backend_rows(self._finding, boot, engine.attention_backend)
+            yield from backend_rows(self._evidence, boot, engine.attention_backend)
 
 
 def _of_arguments(boot: Boot) -> dict[str, str]:

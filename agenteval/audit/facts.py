@@ -80,7 +80,7 @@ class Auditor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ClauseEvidence:
     """Makes the evidence rows of one clause."""
 
     run_id: str
