@@ -99,6 +99,7 @@ class BootProber:
             ServerError: If the server fails at one.
             StoreError: If one cannot be stored.
             InputError: If one does not fit the model.
+            StoppedError: If the user wants no more.
         """
         cold = self._cache_pair("")
         self._send(_Request(name=probes.CACHE_OTHER_SALT, prompt=cold, max_tokens=_CACHE_TOKENS))
@@ -120,6 +121,7 @@ class BootProber:
         Raises:
             ServerError: If the server fails at one.
             StoreError: If one cannot be stored.
+            StoppedError: If the user wants no more.
         """
         self._canaries(probes.END)
         self._cache_pair(probes.END)
