@@ -79,3 +79,18 @@ def test_an_unknown_run_is_told(cli: CommandLine, runs: list[str]) -> None:
     done = cli("report", "nonsense")
     assert done.code == 2
     assert "There is no run 'nonsense'" in done.err
+
+
+def test_samples_and_variety_are_told_where_there_are_several(cli: CommandLine, tmp_path: Path) -> None:
+    cli.run("default", "--limit", "2", "--samples", "2", "--quiet")
+    cli("report", "--html", tmp_path / "samples.html")
+    page = (tmp_path / "samples.html").read_text()
+    assert "pass@k: one of k passes" in page
+    (several,) = cli.sql(
+        "select count(*) n from (select task, variant from (select e.episode_id, task, variant, "
+        "list(t.output_ids order by turn) o from episodes e join turns t using (episode_id) group by all) "
+        "group by all having count(distinct o) > 1)"
+    )
+    rows = re.findall(r"<tr><td>[^<]+/[^<]*</td><td class=.number.>4</td><td class=.number.>(\d)</td>", page)
+    assert len(rows) == 2
+    assert sum(int(found) > 1 for found in rows) == several["n"]

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 import agenteval
 from agenteval.compare import ORDER, quantiles
-from agenteval.report.diff_text import flips_text, rate_text
+from agenteval.report.diff_text import flips_text, mean_text, rate_text
 from agenteval.report.page.plots import margins_plot, rates_plot, turns_plot
 from agenteval.report.page.values import Report, differing_calls
 from agenteval.report.text import verdict_line
@@ -28,6 +28,7 @@ def report_html(report: Report) -> str:
     )
     environment.filters["count"] = lambda value: "unknown" if value is None else f"{value:,}"
     environment.filters["rate"] = rate_text
+    environment.filters["mean"] = mean_text
     environment.filters["nats"] = lambda value: "-" if value is None else f"{value:.4g}"
     environment.filters["duration"] = _duration
     return environment.get_template("page.html.j2").render(

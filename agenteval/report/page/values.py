@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from agenteval.audit import clause_verdicts
-from agenteval.compare import Rate, Trajectory, margin_at, rate
+from agenteval.compare import (
+    Mean,
+    Rate,
+    Trajectory,
+    Variety,
+    margin_at,
+    pass_at_k,
+    pass_hat_k,
+    rate,
+    varieties,
+)
 from agenteval.diff import Pair, RunDiff, diff_runs, trajectories_of
 from agenteval.log import printable
 from agenteval.records import Evidence, Level, RunCosts, ToolCall, Turn
@@ -40,6 +50,17 @@ class TaskRate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SampleRate:
+    """What k samples of a task variant come to."""
+
+    k: int
+    any_passes: Mean
+    """pass@k: at least one of k passes."""
+    all_pass: Mean
+    """pass^k: all of k pass."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunPart:
     """One run of the report."""
 
@@ -47,6 +68,10 @@ class RunPart:
     clauses: tuple[Clause, ...]
     passed: Rate
     tasks: tuple[TaskRate, ...]
+    by_samples: tuple[SampleRate, ...]
+    """For each k up to the number of samples; empty where there is one sample."""
+    varieties: tuple[Variety, ...]
+    """Task variants that were attempted more than once."""
     costs: RunCosts
     elapsed_s: float | None
     """From its start to its verdict; None where it has no end."""
@@ -145,9 +170,35 @@ def _run_part(reader: RunReader) -> RunPart:
         clauses=clauses,
         passed=rate(summary.passing, summary.passing + summary.failing),
         tasks=tuple(TaskRate(task=task, passed=rate(sum(found), len(found))) for task, found in by_task.items()),
+        by_samples=_by_samples(summary),
+        varieties=_varieties(reader, summary) if summary.run.samples * summary.run.repeats > 1 else (),
         costs=reader.costs(),
         elapsed_s=None if end is None else (end.ended_at - summary.run.started_at).total_seconds(),
     )
+
+
+def _by_samples(summary: RunSummary) -> tuple[SampleRate, ...]:
+    """pass@k and pass^k over the first repeat of every sample; variants that lack a graded sample are left out."""
+    passed: dict[str, list[bool]] = {}
+    for episode in summary.episodes:
+        found = summary.passed.get(episode.plan.episode_id)
+        if episode.plan.repeat == 0 and found is not None:
+            passed.setdefault(f"{episode.plan.task}/{episode.plan.variant}", []).append(found)
+    samples = summary.run.samples
+    whole = {variant: found for variant, found in passed.items() if len(found) == samples}
+    if samples == 1 or not whole:
+        return ()
+    return tuple(
+        SampleRate(k=k, any_passes=pass_at_k(whole, k), all_pass=pass_hat_k(whole, k)) for k in range(1, samples + 1)
+    )
+
+
+def _varieties(reader: RunReader, summary: RunSummary) -> tuple[Variety, ...]:
+    trajectories = (
+        Trajectory(episode=episode, turns=turns, passed=summary.passed.get(episode.plan.episode_id))
+        for episode, turns in reader.trajectories()
+    )
+    return tuple(found for found in varieties(trajectories) if found.episodes > 1)
 
 
 def _comparison(name: str, a: RunReader, b: RunReader | None) -> ComparisonPart:
