@@ -24,6 +24,7 @@ _FLAGS = {
 _ENOUGH = 64
 """Distinct logprobs that are kept; two already tell answers apart."""
 _CACHE_FIELDS = ("cache_dtype", "gpu_memory_utilization", "kv_cache_memory_bytes")
+"""Fields that are reported with the cache; the others are with the model."""
 
 
 class EngineAuditor:

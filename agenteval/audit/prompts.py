@@ -10,6 +10,7 @@ from agenteval.digest import digest_bytes, digest_json
 from agenteval.records import Evidence, Turn
 
 _FEWEST = 2
+"""Conversations of which two could have been given one prompt."""
 
 
 class PromptsAuditor:

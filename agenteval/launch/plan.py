@@ -246,7 +246,6 @@ _CLAUSE_FLAGS = frozenset(
         "--dtype",
         "--kv-cache-dtype",
         "--enable-prefix-caching",
-        "--no-enable-prefix-caching",
         "--enable-prompt-tokens-details",
         "--max-num-seqs",
         "--enforce-eager",
@@ -275,7 +274,11 @@ _CLAUSE_FLAGS = frozenset(
         "--override-generation-config",
     }
 )
+"""Options that a contract sets by its clauses, or that would go round one; their `--no-` forms too."""
 _SPECULATIVE_FLAGS = frozenset({"--speculative-config", "--spec-method", "--spec-model", "--spec-tokens"})
+"""A drafting model's guesses decide in which pieces tokens are computed, so company shows in the numbers."""
 _OUTER_CACHE_FLAGS = frozenset({"--kv-transfer-config", "--kv-offloading-size", "--kv-offloading-backend"})
+"""Options for a KV cache beside the engine's own, which neither salts nor `--no-enable-prefix-caching` need reach."""
 _SHORT_FLAG = re.compile(r"-[A-Za-z]")
 _FIXED_VARIABLES = frozenset({"VLLM_BATCH_INVARIANT", "VLLM_SERVER_DEV_MODE", "VLLM_CPU_KVCACHE_SPACE"})
+"""Variables that a clause or the evidence decides."""

@@ -268,5 +268,5 @@ class _Together(httpx.BaseTransport):
 
 
 def _long_prompt(salt: str, tokens: int) -> str:
-    """A text of more than so many tokens that no episode and no other boot has; each word is at least a token."""
+    """A text of more than so many tokens, as each word is at least one; its salt makes it another from the start."""
     return f"Probe {salt}." + " go" * tokens
