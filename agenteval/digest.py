@@ -42,6 +42,11 @@ def digest_json(value: Any) -> str:
     return digest_bytes(canonical_json(value).encode("utf-8", errors="surrogatepass"))
 
 
+def is_digest(text: str) -> bool:
+    """Whether a text is a digest; what stands in its place, such as `unknown`, is none."""
+    return text.startswith(PREFIX)
+
+
 def derive_seed(*parts: str | int) -> int:
     """A seed in [0, 2**31) that depends on every part and on nothing else.
 

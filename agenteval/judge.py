@@ -1,12 +1,13 @@
 """From a run's stored facts to its divergences, evidence and verdict, at its end or at any time after.
 
-Reads the store and judges with `compare` and `audit`; knows no server and no agent.
+Reads the store, judges with `compare` and `audit`, and stores what a run's end was found to be; knows no server and no
+agent.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,10 @@ import pydantic
 from agenteval.audit import RunFacts, audit_run, run_verdict
 from agenteval.compare import compare_stored, passed_by_episode
 from agenteval.contract import Contract
-from agenteval.digest import canonical_json
+from agenteval.digest import canonical_json, is_digest
 from agenteval.errors import DamagedRecordError
 from agenteval.loading import wrong_fields
-from agenteval.records import Divergence, EpisodeStatus, Evidence, Run, Turn, Verdict
+from agenteval.records import Divergence, EpisodeStatus, Evidence, Grade, Run, RunEnd, Turn, Verdict
 from agenteval.store import RunReader, RunWriter
 
 
@@ -39,9 +40,9 @@ def derive_findings(reader: RunReader) -> Findings:
 
     Raises:
         UnknownNameError: If there is no such run.
-        StoreError: If the database cannot be read.
+        StoreError: If the database cannot be read, or holds what no run writes.
     """
-    run = reader.run()[0]
+    run, end = reader.run()
     divergences = tuple(compare_stored(reader.trajectories(), passed_by_episode(reader.grades())))
     facts = RunFacts(
         run=run,
@@ -56,20 +57,20 @@ def derive_findings(reader: RunReader) -> Findings:
         divergences=divergences,
         evidence=evidence,
         verdict=run_verdict(facts, evidence),
-        contradictions=tuple(_contradictions(facts, reader)),
+        contradictions=tuple(_contradictions(facts, end, reader.grades())),
     )
 
 
-def _contradictions(facts: RunFacts, reader: RunReader) -> Iterator[str]:
+def _contradictions(facts: RunFacts, end: RunEnd | None, grades: Iterable[Grade]) -> Iterator[str]:
     """What a run stored twice and is no longer the same, and what every run stores and is not there."""
-    run, end = reader.run()
+    run = facts.run
     if facts.contract.name != run.contract or facts.contract.digest() != run.contract_digest:
         yield "runs.contract and contract_digest are not those of contract_fields"
     if end is not None and end.verdict is not None and end.status != "finished":
         yield f"runs.verdict is {end.verdict}, although its status is {end.status}"
     yield from _against_lock(run, run.facts.get("lock"))
     checks = {(task.task, task.variant): len(task.definition.get("checks", ())) for task in facts.tasks}
-    graded = Counter(grade.episode_id for grade in reader.grades())
+    graded = Counter(grade.episode_id for grade in grades)
     for episode in facts.episodes:
         wanted = checks.get((episode.plan.task, episode.plan.variant))
         found = graded[episode.plan.episode_id]
@@ -87,7 +88,7 @@ def _against_lock(run: Run, lock: Any) -> Iterator[str]:
         ("suite", "name", run.suite),
         ("suite", "digest", run.suite_digest),
         ("model", "name", run.model),
-        ("model", "digest", run.model_digest if run.model_digest.startswith("sha256:") else None),
+        ("model", "digest", run.model_digest if is_digest(run.model_digest) else None),
     ):
         locked = lock.get(section, {}).get(field)
         if locked != stored:

@@ -22,7 +22,9 @@ _BANNED = -100.0
 _DRAFTED = 16
 """Tokens that a drafting model may have written beyond a stop before it is seen."""
 _ROUNDING = 1e-3
+"""What a sum of probabilities may exceed 1 by, since logprobs are stored in 32 bits."""
 _CALL = re.compile(r'\{\s*"name"\s*:')
+"""Begins a call in both syntaxes that are read."""
 _UNREADABLE = "\ufffd"
 """Stands in a token's text for the part of a character, so that the texts cannot be joined."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agenteval.audit import probes
 from agenteval.audit.attention import backend_rows
-from agenteval.audit.facts import NOT_PROMISED, Finding, RunFacts, log_fact, server_section, shown
+from agenteval.audit.facts import NOT_PROMISED, ClauseEvidence, RunFacts, log_fact, place_of, server_section, shown
 from agenteval.records import Boot, Evidence, Turn
 
 
@@ -19,7 +19,7 @@ class BatchingAuditor:
     clause = "batching"
 
     def __init__(self, facts: RunFacts) -> None:
-        self._facts, self._finding = facts, Finding(facts.run.run_id, self.clause)
+        self._facts, self._evidence = facts, ClauseEvidence(facts.run.run_id, self.clause)
         self._batching = facts.contract.batching
         self._peak = 0
         self._crowded: list[str] = []
@@ -32,12 +32,12 @@ class BatchingAuditor:
             return
         self._peak = max(self._peak, turn.requests_in_flight)
         if turn.requests_in_flight > self._batching.concurrency:
-            self._crowded.append(f"{turn.episode_id} turn {turn.turn}: {turn.requests_in_flight}")
+            self._crowded.append(f"{place_of(turn)}: {turn.requests_in_flight}")
 
     def conclude(self) -> Iterator[Evidence]:
         """Requests in flight; then what the mode rests on."""
         if self._batching.mode == "free":
-            yield self._finding.row(
+            yield self._evidence.row(
                 "requests in flight at once",
                 NOT_PROMISED,
                 expected="measured",
@@ -47,7 +47,7 @@ class BatchingAuditor:
                 yield self._crowd(boot)
             return
         within = not self._crowded
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "requests in flight at once",
             within if self._peak and (self._facts.is_managed or not within) else None,
             expected=f"at most {self._batching.concurrency}",
@@ -56,7 +56,7 @@ class BatchingAuditor:
         )
         for boot, _ in self._facts.boots:
             limit = server_section(boot, "vllm_config", "scheduler_config").get("max_num_seqs")
-            yield self._finding.judged(
+            yield self._evidence.judged(
                 "the server's own limit on sequences in a batch",
                 limit <= self._batching.concurrency if isinstance(limit, int) else None,
                 expected=f"at most {self._batching.concurrency}",
@@ -70,20 +70,28 @@ class BatchingAuditor:
     def _crowd(
         self,
         boot: Boot,
-        fact: str = "probe: the same prompt alone and among others gives the same logprobs",
+        *,
+        prompt: str = "the same prompt",
         names: tuple[str, str] = (probes.CANARIES[0], probes.CROWDED),
     ) -> Evidence:
-        """Whether a prompt among others was computed to the same bits as alone."""
+        """Whether a prompt among others was computed to the same bits as alone.
+
+        Args:
+            boot: Whose probes.
+            prompt: Which prompt, for people.
+            names: Of the probe that was alone, and of the one among others.
+        """
+        fact = f"probe: {prompt} alone and among others gives the same logprobs"
         sent = self._probes.of(boot.boot_id)
         alone, crowded = (sent.get(name) for name in names)
         if alone is None or crowded is None:
-            return self._finding.judged(fact, None, expected="sent", observed="absent", boot=boot.boot_id)
+            return self._evidence.judged(fact, None, expected="sent", observed="absent", boot=boot.boot_id)
         observed = f"{probes.compared(alone, crowded)}, with {crowded.requests_in_flight} requests in flight"
         if self._batching.mode == "free":
-            return self._finding.row(fact, NOT_PROMISED, expected="measured", observed=observed, boot=boot.boot_id)
+            return self._evidence.row(fact, NOT_PROMISED, expected="measured", observed=observed, boot=boot.boot_id)
         is_equal = probes.answer_bits(alone) == probes.answer_bits(crowded)
         # An equal answer shows nothing where the others had come and gone.
-        return self._finding.judged(
+        return self._evidence.judged(
             fact,
             is_equal if crowded.requests_in_flight > 1 or not is_equal else None,
             expected="every bit, with company",
@@ -92,13 +100,9 @@ class BatchingAuditor:
         )
 
     def _invariant(self, boot: Boot) -> Iterator[Evidence]:
-        yield self._crowd(
-            boot,
-            "probe: a long prompt alone and among others gives the same logprobs",
-            (probes.FAR_ALONE, probes.FAR_CROWDED),
-        )
+        yield self._crowd(boot, prompt="a long prompt", names=(probes.FAR_ALONE, probes.FAR_CROWDED))
         # Invariance under company is not shown by requests that had none.
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "requests had company",
             True if self._peak > 1 or self._batching.concurrency == 1 else None,
             expected="at least two in flight at once",
@@ -106,17 +110,17 @@ class BatchingAuditor:
             boot=boot.boot_id,
         )
         switch = server_section(boot, "vllm_env").get("VLLM_BATCH_INVARIANT")
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "batch-invariant kernels are switched on",
             None if switch is None else str(switch) in ("True", "1", "true"),
             expected="VLLM_BATCH_INVARIANT on",
             observed="unknown" if switch is None else switch,
             boot=boot.boot_id,
         )
-        yield from backend_rows(self._finding, boot, self._facts.contract.engine.attention_backend)
+        yield from backend_rows(self._evidence, boot, self._facts.contract.engine.attention_backend)
         version = log_fact(boot, "flash_attention_version")
         if version is not None:
-            yield self._finding.judged(
+            yield self._evidence.judged(
                 "the FlashAttention version that the server's log names",
                 version != "3",
                 expected="not 3, whose sums depend on the batch",

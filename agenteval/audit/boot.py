@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agenteval.audit import probes
-from agenteval.audit.facts import Finding, RunFacts, counted, ended_in_order, shown
+from agenteval.audit.counters import ANSWERED, GENERATED, PROMPT, counted
+from agenteval.audit.facts import ClauseEvidence, RunFacts, ended_in_order, shown
 from agenteval.records import Boot, BootEnd, Evidence, Turn
-
-_PROMPT, _GENERATED = "vllm:prompt_tokens_total", "vllm:generation_tokens_total"
 
 
 class BootAuditor:
@@ -20,7 +19,7 @@ class BootAuditor:
     clause = "boot"
 
     def __init__(self, facts: RunFacts) -> None:
-        self._facts, self._finding = facts, Finding(facts.run.run_id, self.clause)
+        self._facts, self._evidence = facts, ClauseEvidence(facts.run.run_id, self.clause)
         self._turns: dict[str, int] = {}
         self._tokens: dict[tuple[str, str], int] = {}
         self._probes = probes.ProbeTurns()
@@ -28,7 +27,7 @@ class BootAuditor:
     def observe(self, turn: Turn) -> None:
         """Count the turns of each boot."""
         self._turns[turn.boot_id] = self._turns.get(turn.boot_id, 0) + 1
-        for counter, count in ((_PROMPT, turn.prompt_tokens), (_GENERATED, len(turn.output_ids))):
+        for counter, count in ((PROMPT, turn.prompt_tokens), (GENERATED, len(turn.output_ids))):
             key = (turn.boot_id, counter)
             self._tokens[key] = self._tokens.get(key, 0) + count
         self._probes.observe(turn)
@@ -36,7 +35,7 @@ class BootAuditor:
     def conclude(self) -> Iterator[Evidence]:
         """Boots with turns; then canaries; then whether each one's counter agrees with what we sent it."""
         count, single = len(self._turns), self._facts.contract.boot.mode == "single"
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "server processes that answered",
             self._holds(count, single=single),
             expected="1" if single else "any number",
@@ -52,8 +51,8 @@ class BootAuditor:
                 yield self._canaries("canaries at the boot's end as at its start", start, last)
             if boot.is_managed:
                 yield self._answers(boot, end)
-                yield self._computed(boot, end, "prompt", _PROMPT)
-                yield self._computed(boot, end, "output", _GENERATED)
+                yield self._computed(boot, end, "prompt", PROMPT)
+                yield self._computed(boot, end, "output", GENERATED)
 
     def _holds(self, count: int, *, single: bool) -> bool | None:
         if count == 0:
@@ -70,7 +69,7 @@ class BootAuditor:
         sent = [(a, b) for a, b in pairs if a is not None and b is not None]
         # Other prompt ids for the same message come from another tokenizer or template.
         equal = [a.prompt_added == b.prompt_added and probes.answer_bits(a) == probes.answer_bits(b) for a, b in sent]
-        return self._finding.judged(
+        return self._evidence.judged(
             f"probe: {fact}",
             False if not all(equal) else True if len(sent) == len(pairs) else None,
             expected="every prompt id and every bit",
@@ -79,7 +78,8 @@ class BootAuditor:
         )
 
     def _answers(self, boot: Boot, end: BootEnd | None) -> Evidence:
-        answered = (end.metrics if end is not None else {}).get("vllm:request_success_total")
+        # From the process's start on, since one that was new when we came has answered nobody else.
+        answered = None if end is None else end.metrics.get(ANSWERED)
         return self._counted(
             boot, "requests that the process says it answered", answered, self._turns.get(boot.boot_id, 0)
         )
@@ -95,7 +95,7 @@ class BootAuditor:
         # Fewer: the process was started again, unseen, or others answered. More: an answer was lost, or someone went
         # past the recorder, and what is not recorded proves nothing. Refused requests are in neither number.
         is_open = counted_by_server is None or counted_by_server > recorded
-        return self._finding.judged(
+        return self._evidence.judged(
             fact,
             None if is_open else counted_by_server == recorded,
             expected=f"the {recorded} that were recorded",

@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from agenteval.audit import probes
-from agenteval.audit.facts import NOT_PROMISED, UNPROVEN, Finding, RunFacts, counted, ended_in_order, shown
+from agenteval.audit.counters import CACHED, HITS, LOOKUPS, PREEMPTIONS, PROMPT, counted
+from agenteval.audit.facts import NOT_PROMISED, UNPROVEN, ClauseEvidence, RunFacts, ended_in_order, place_of, shown
 from agenteval.records import Boot, BootEnd, Evidence, Turn
-
-HITS = "vllm:prefix_cache_hits_total"
-"""The engine's counter of prompt tokens that it read from the prefix cache."""
-CACHED = "vllm:prompt_tokens_cached_total"
-"""The same as it tells them with the answers: once a request."""
-LOOKUPS = "vllm:prefix_cache_queries_total"
-"""Prompt tokens that it looked for there: again each time a request is put off."""
-PROMPT = "vllm:prompt_tokens_total"
-"""Prompt tokens of all requests."""
-PREEMPTIONS = "vllm:num_preemptions_total"
 
 
 class CacheAuditor:
@@ -29,7 +20,7 @@ class CacheAuditor:
     clause = "cache"
 
     def __init__(self, facts: RunFacts) -> None:
-        self._facts, self._finding = facts, Finding(facts.run.run_id, self.clause)
+        self._facts, self._evidence = facts, ClauseEvidence(facts.run.run_id, self.clause)
         self._mode = facts.contract.cache.mode
         self._probes = probes.ProbeTurns()
         self._hit_turns: list[str] = []
@@ -50,7 +41,7 @@ class CacheAuditor:
         self._cached += turn.cached_tokens or 0
         self._unknown += turn.cached_tokens is None
         if turn.cached_tokens:
-            place = f"{turn.episode_id} turn {turn.turn}: {turn.cached_tokens}"
+            place = f"{place_of(turn)}: {turn.cached_tokens}"
             self._hit_turns.append(place)
             if turn.turn == 0:
                 self._first_turn_hits.append(place)
@@ -82,7 +73,7 @@ class CacheAuditor:
             observed = f"{_number(cached)}; hits {observed} in {_number(lookups)} lookups of {_number(prompt)} tokens"
         if cached is not None and cached != reported:
             holds, observed = False, f"{_number(cached)}; hits {_number(hits)}"
-        return self._finding.judged(
+        return self._evidence.judged(
             "cached tokens of all requests against the engine's own counter",
             holds if self._turns else None,
             expected=f"{reported}, the sum over the recorded turns",
@@ -94,7 +85,7 @@ class CacheAuditor:
         wanted = "False" if self._mode == "disabled" else "True"
         for boot, _ in self._facts.boots:
             found = boot.facts.get("cache_config", {}).get("enable_prefix_caching")
-            yield self._finding.judged(
+            yield self._evidence.judged(
                 "the server's own cache configuration",
                 None if found is None else found == wanted,
                 expected=f"enable_prefix_caching={wanted}",
@@ -115,7 +106,7 @@ class CacheAuditor:
             return
         missed = not cold.cached_tokens and not other.cached_tokens
         # Where anything may be shared, this is only the control's own control: a count that is never zero says nothing.
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "probe: a new prompt, and the same prompt under another salt, must miss",
             None if self._mode == "shared" and not missed else missed,
             expected="0 or null, twice",
@@ -123,7 +114,7 @@ class CacheAuditor:
             boot=boot.boot_id,
         )
         if self._mode == "per_episode":
-            yield self._finding.judged(
+            yield self._evidence.judged(
                 "probe: the same prompt under another salt gives the same logprobs as new",
                 probes.answer_bits(cold) == probes.answer_bits(other),
                 expected="every bit",
@@ -144,7 +135,7 @@ class CacheAuditor:
         """The same prompt twice: whether it hit, and what that did to the numbers."""
         if self._mode == "disabled":
             # Null is what vLLM reports for no hit; the counter tells it from a count that is not reported.
-            yield self._finding.judged(
+            yield self._evidence.judged(
                 f"probe{when}: the same prompt again must miss",
                 not warm.cached_tokens,
                 expected="0 or null",
@@ -152,7 +143,7 @@ class CacheAuditor:
                 boot=boot.boot_id,
             )
             # A hit that no count tells of still changes the last bits of what is computed.
-            yield self._finding.judged(
+            yield self._evidence.judged(
                 f"probe{when}: the same prompt again gives the same logprobs",
                 probes.answer_bits(cold) == probes.answer_bits(warm),
                 expected="every bit",
@@ -160,14 +151,14 @@ class CacheAuditor:
                 boot=boot.boot_id,
             )
             return
-        yield self._finding.judged(
+        yield self._evidence.judged(
             f"probe{when}: the same prompt and salt again must hit (positive control)",
             None if warm.cached_tokens is None else warm.cached_tokens > 0,
             expected="more than 0 cached tokens",
             observed=_count(warm),
             boot=boot.boot_id,
         )
-        yield self._finding.row(
+        yield self._evidence.row(
             f"probe{when}: what a hit does to the logprobs of the same prompt",
             NOT_PROMISED,
             expected="measured",
@@ -179,14 +170,14 @@ class CacheAuditor:
         """Whether the first episode found an empty cache; that the reset answers 200 proves nothing."""
         if after is None:
             # Where anything may be shared, an empty start is no promise.
-            return self._finding.row(
+            return self._evidence.row(
                 "probe after the cache was emptied",
                 NOT_PROMISED if self._mode == "shared" else UNPROVEN,
                 expected="sent",
                 observed="absent: the server refused to empty its cache",
                 boot=boot.boot_id,
             )
-        return self._finding.judged(
+        return self._evidence.judged(
             "probe: the same prompt and salt must miss when the cache was emptied",
             not after.cached_tokens and probes.answer_bits(cold) == probes.answer_bits(after),
             expected="0 or null, and the logprobs of a new prompt",
@@ -195,10 +186,10 @@ class CacheAuditor:
         )
 
     def _absent(self, fact: str, boot: Boot) -> Evidence:
-        return self._finding.row(fact, UNPROVEN, expected="sent", observed="absent", boot=boot.boot_id)
+        return self._evidence.row(fact, UNPROVEN, expected="sent", observed="absent", boot=boot.boot_id)
 
     def _disabled(self) -> Iterator[Evidence]:
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "turns that read from the cache",
             self._if_any(not self._hit_turns),
             expected="none",
@@ -207,7 +198,7 @@ class CacheAuditor:
         )
         for boot, end in self._facts.boots:
             hits = counted(boot, end, HITS)
-            yield self._finding.judged(
+            yield self._evidence.judged(
                 "tokens that the engine itself counted as read from the cache",
                 None if hits is None else hits == 0,
                 expected="0",
@@ -217,13 +208,13 @@ class CacheAuditor:
         yield from self._preempted()
 
     def _per_episode(self) -> Iterator[Evidence]:
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "each episode's requests carried one salt of its own",
             self._if_any(not self._salt_problems),
             expected="one salt an episode, none shared",
             observed=f"{len(self._salts)} salts" if not self._salt_problems else shown(self._salt_problems),
         )
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "first turns that read from the cache",
             self._if_any(not self._first_turn_hits),
             expected="none",
@@ -237,7 +228,7 @@ class CacheAuditor:
         """A preempted request is computed again, in other pieces than those of its repeat."""
         for boot, end in self._facts.boots:
             preempted = counted(boot, end, PREEMPTIONS)
-            yield self._finding.judged(
+            yield self._evidence.judged(
                 "requests that were preempted and computed again",
                 None if preempted is None else preempted == 0,
                 expected="0",
@@ -250,7 +241,7 @@ class CacheAuditor:
 
     def _share(self) -> Evidence:
         share = self._cached / self._prompt if self._prompt else 0.0
-        return self._finding.row(
+        return self._evidence.row(
             "share of prompt tokens read from the cache",
             NOT_PROMISED if self._turns else UNPROVEN,
             expected="measured",
@@ -266,7 +257,7 @@ class CacheAuditor:
             return
         salt = turn.request.get("cache_salt")
         if salt is None:
-            self._salt_problems.append(f"{turn.episode_id} turn {turn.turn} has no salt")
+            self._salt_problems.append(f"{place_of(turn)} has no salt")
         elif self._salts.setdefault(salt, turn.episode_id) != turn.episode_id:
             self._salt_problems.append(f"{turn.episode_id} shares a salt with {self._salts[salt]}")
 

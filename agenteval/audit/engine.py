@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
-
 from agenteval.audit.answers import is_distribution, says_its_tokens
 from agenteval.audit.attention import backend_rows
-from agenteval.audit.facts import NOT_PROMISED, Finding, RunFacts, argument, server_section, shown
-from agenteval.contract import Engine
+from agenteval.audit.facts import NOT_PROMISED, ClauseEvidence, RunFacts, argument, place_of, server_section, shown
+from agenteval.contract import Engine, is_accepted
 from agenteval.records import Boot, Evidence, Turn
 
 _FLAGS = {
@@ -27,6 +24,7 @@ _FLAGS = {
 _ENOUGH = 64
 """Distinct logprobs that are kept; two already tell answers apart."""
 _CACHE_FIELDS = ("cache_dtype", "gpu_memory_utilization", "kv_cache_memory_bytes")
+"""Fields that are reported with the cache; the others are with the model."""
 
 
 class EngineAuditor:
@@ -38,7 +36,7 @@ class EngineAuditor:
     clause = "engine"
 
     def __init__(self, facts: RunFacts) -> None:
-        self._facts, self._finding = facts, Finding(facts.run.run_id, self.clause)
+        self._facts, self._evidence = facts, ClauseEvidence(facts.run.run_id, self.clause)
         self._fingerprints: set[str] = set()
         self._turns = self._unread = 0
         self._logprobs: set[float] = set()
@@ -51,7 +49,7 @@ class EngineAuditor:
         self._turns += 1
         if len(self._logprobs) < _ENOUGH:
             self._logprobs.update(turn.logprobs)
-        place = f"{turn.episode_id} turn {turn.turn}"
+        place = place_of(turn)
         if not is_distribution(turn):
             self._impossible.append(place)
         is_told = says_its_tokens(turn)
@@ -65,7 +63,7 @@ class EngineAuditor:
             yield self._version(boot)
             yield from self._configuration(boot)
         known = self._fingerprints - {"None"}
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "system_fingerprint of every response",
             None if not known or len(known) != len(self._fingerprints) else len(known) == 1,
             expected="one, in every response",
@@ -73,7 +71,7 @@ class EngineAuditor:
         )
         # Where all are one number, equal bits say nothing.
         is_telling = len(self._logprobs) > 1 or None
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "logprobs can be those of a distribution, and tell tokens apart",
             False if self._impossible else is_telling,
             expected="probabilities that add up to at most 1, not all alike",
@@ -81,7 +79,7 @@ class EngineAuditor:
             + ("" if is_telling else "; all logprobs are alike"),
             answers=shown(self._impossible),
         )
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "texts and tool calls are what the tokens of the answer say",
             False if self._told_otherwise else self._turns > self._unread or None,
             expected="in every answer that can be read",
@@ -91,12 +89,12 @@ class EngineAuditor:
 
     def _version(self, boot: Boot) -> Evidence:
         version, wanted = boot.facts.get("version"), self._facts.contract.engine.version
-        try:
-            holds = None if version is None else SpecifierSet(wanted).contains(Version(version), prereleases=True)
-        except InvalidVersion:
-            holds = None
-        return self._finding.judged(
-            "the engine's version", holds, expected=wanted, observed=version or "unknown", boot=boot.boot_id
+        return self._evidence.judged(
+            "the engine's version",
+            None if version is None else is_accepted(version, wanted),
+            expected=wanted,
+            observed=version or "unknown",
+            boot=boot.boot_id,
         )
 
     def _configuration(self, boot: Boot) -> Iterator[Evidence]:
@@ -106,7 +104,7 @@ class EngineAuditor:
             f"{name}: {found[name]}, not {asked}" for name, asked in wanted.items() if found[name] not in (None, asked)
         ]
         unknown = [name for name in wanted if found[name] is None]
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "the configuration that the server reports",
             False if different else None if unknown else True,
             expected=", ".join(f"{name}={asked}" for name, asked in wanted.items()),
@@ -115,7 +113,7 @@ class EngineAuditor:
         )
         engine = self._facts.contract.engine
         if engine.extra_args or engine.env:
-            yield self._finding.row(
+            yield self._evidence.row(
                 "arguments and variables beyond the clauses",
                 NOT_PROMISED,
                 expected="passed on as they stand; nothing reads them back",
@@ -123,7 +121,7 @@ class EngineAuditor:
                 boot=boot.boot_id,
             )
         if engine.attention_backend is not None:
-            yield from backend_rows(self._finding, boot, engine.attention_backend)
+            yield from backend_rows(self._evidence, boot, engine.attention_backend)
 
 
 def _of_arguments(boot: Boot) -> dict[str, str]:

@@ -22,6 +22,7 @@ from agenteval.records import (
 KEPT, BREACHED, UNPROVEN = ClauseVerdict.KEPT, ClauseVerdict.BREACHED, ClauseVerdict.UNPROVEN
 NOT_PROMISED = ClauseVerdict.NOT_PROMISED
 _SHOWN = 5
+"""Items of a list that a row of evidence names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +48,6 @@ def server_section(boot: Boot, *names: str) -> dict[str, Any]:
     for name in names:
         section = section.get(name) if isinstance(section, dict) else None
     return section if isinstance(section, dict) else {}
-
-
-def counted(boot: Boot, end: BootEnd | None, counter: str) -> float | None:
-    """What one of the engine's counters gained over a boot; None where it was not read at both ends."""
-    before = boot.facts.get("metrics", {}).get(counter)
-    after = None if end is None else end.metrics.get(counter)
-    return None if before is None or after is None else float(after - before)
 
 
 def ended_in_order(end: BootEnd | None) -> bool:
@@ -85,8 +79,8 @@ class Auditor(Protocol):
         """The evidence, at least one row."""
 
 
-@dataclass(slots=True)
-class Finding:
+@dataclass(frozen=True, slots=True)
+class ClauseEvidence:
     """Makes the evidence rows of one clause."""
 
     run_id: str
@@ -116,6 +110,11 @@ class Finding:
         """A row that is kept or breached, or unproven where `holds` is None."""
         verdict = UNPROVEN if holds is None else KEPT if holds else BREACHED
         return self.row(fact, verdict, expected=expected, observed=observed, **detail)
+
+
+def place_of(turn: Turn) -> str:
+    """Where a turn stands in its run, for people."""
+    return f"{turn.episode_id} turn {turn.turn}"
 
 
 def shown(items: list[str]) -> str:

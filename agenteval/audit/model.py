@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.audit.facts import Finding, RunFacts, argument, server_section, shown
+from agenteval.audit.facts import ClauseEvidence, RunFacts, argument, server_section, shown
+from agenteval.digest import is_digest
 from agenteval.records import Boot, BootEnd, Evidence, Turn
 
 
@@ -14,7 +15,7 @@ class ModelAuditor:
     clause = "model"
 
     def __init__(self, facts: RunFacts) -> None:
-        self._facts, self._finding = facts, Finding(facts.run.run_id, self.clause)
+        self._facts, self._evidence = facts, ClauseEvidence(facts.run.run_id, self.clause)
         self._names: set[str] = set()
 
     def observe(self, turn: Turn) -> None:
@@ -24,8 +25,8 @@ class ModelAuditor:
     def conclude(self) -> Iterator[Evidence]:
         """Digest, then the name that answered."""
         run, wanted = self._facts.run, self._facts.contract.model.digest
-        is_hashed = _is_hash(run.model_digest)
-        yield self._finding.judged(
+        is_hashed = is_digest(run.model_digest)
+        yield self._evidence.judged(
             "content of the model's folder",
             None if not is_hashed else wanted in (None, run.model_digest),
             expected=wanted or "any",
@@ -35,7 +36,7 @@ class ModelAuditor:
             if boot.is_managed:
                 yield from self._loaded(boot, end)
         served = {name for boot, _ in self._facts.boots for name in boot.facts.get("served_models", [])}
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "the model's name in every response",
             None if not self._names else self._names <= served and len(self._names) == 1,
             expected=f"one of {shown(sorted(served))}",
@@ -47,7 +48,7 @@ class ModelAuditor:
         folder = argument(boot, "--model")
         config = server_section(boot, "vllm_config", "model_config")
         loaded = {config.get("model"), config.get("tokenizer")}
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "the folder that the server says it loaded weights and tokenizer from",
             None if None in loaded else loaded == {folder},
             expected=folder,
@@ -55,14 +56,10 @@ class ModelAuditor:
             boot=boot.boot_id,
         )
         before, after = self._facts.run.model_digest, None if end is None else end.model_digest
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "content of the model's folder when the server had stopped",
-            None if after is None or not _is_hash(before) else after == before,
+            None if after is None or not is_digest(before) else after == before,
             expected=before,
             observed=after or "unknown",
             boot=boot.boot_id,
         )
-
-
-def _is_hash(digest: str) -> bool:
-    return digest.startswith("sha256:")

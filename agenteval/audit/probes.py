@@ -24,6 +24,7 @@ split a long context by how many requests there are, and a short one never."""
 END = "end-"
 """Begins the names of what is asked again at a boot's end."""
 SERIAL_CROWD, LEAST_CROWD, LARGEST_CROWD = 2, 4, 16
+"""Requests of a crowded probe, the one that is compared included: on a serial server, and the bounds elsewhere."""
 
 
 def crowd_size(contract: Contract) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import array
 from collections.abc import Iterator
 
-from agenteval.audit.facts import NOT_PROMISED, UNPROVEN, Finding, RunFacts, shown
+from agenteval.audit.facts import NOT_PROMISED, UNPROVEN, ClauseEvidence, RunFacts, place_of, shown
 from agenteval.digest import digest_bytes, digest_json
 from agenteval.records import Evidence, Turn
 
 _FEWEST = 2
+"""Conversations of which two could have been given one prompt."""
 
 
 class PromptsAuditor:
@@ -22,7 +23,7 @@ class PromptsAuditor:
     clause = "prompts"
 
     def __init__(self, facts: RunFacts) -> None:
-        self._facts, self._finding = facts, Finding(facts.run.run_id, self.clause)
+        self._facts, self._evidence = facts, ClauseEvidence(facts.run.run_id, self.clause)
         self._turns = self._later = 0
         self._broken: list[str] = []
         self._prompts: dict[str, str] = {}
@@ -46,16 +47,16 @@ class PromptsAuditor:
         self._repeated += self._messages in self._prompts
         self._probes += turn.kind == "probe" and self._messages in self._prompts
         if self._prompts.setdefault(self._messages, ids) != ids:
-            self._unequal.append(f"{turn.episode_id} turn {turn.turn}")
+            self._unequal.append(place_of(turn))
         self._history = [*prompt, *turn.output_ids]
         if turn.turn > 0:
             self._later += 1
             if not is_continuous:
-                self._broken.append(f"{turn.episode_id} turn {turn.turn}")
+                self._broken.append(place_of(turn))
 
     def conclude(self) -> Iterator[Evidence]:
         """Equal messages, equal ids; then continuity, which only `continuous` promises."""
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "equal messages gave equal prompt ids",
             not self._unequal if self._turns and self._repeated else None,
             expected="always",
@@ -63,7 +64,7 @@ class PromptsAuditor:
             turns=shown(self._unequal),
         )
         messages, prompts = len(self._prompts), len(set(self._prompts.values()))
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "different messages gave different prompt ids",
             None if messages < _FEWEST else prompts > 1,
             expected="more than one prompt",
@@ -71,7 +72,7 @@ class PromptsAuditor:
         )
         observed = f"{self._later - len(self._broken)} of {self._later} later turns extend the turn before"
         if self._facts.contract.prompts.mode == "continuous":
-            yield self._finding.judged(
+            yield self._evidence.judged(
                 "prompts extend the previous prompt and output",
                 not self._broken if self._later else None,
                 expected="every later turn",
@@ -79,7 +80,7 @@ class PromptsAuditor:
                 turns=shown(self._broken),
             )
         else:
-            yield self._finding.row(
+            yield self._evidence.row(
                 "prompts extend the previous prompt and output",
                 NOT_PROMISED if self._turns else UNPROVEN,
                 expected="measured; the rest were rendered again from the messages",

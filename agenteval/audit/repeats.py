@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.audit.facts import NOT_PROMISED, Finding, RunFacts, shown
+from agenteval.audit.facts import NOT_PROMISED, ClauseEvidence, RunFacts, shown
 from agenteval.compare import differs_at
 from agenteval.records import EpisodeStatus, Evidence, Turn
 
@@ -15,7 +15,7 @@ class RepeatsAuditor:
     clause = "repeats"
 
     def __init__(self, facts: RunFacts) -> None:
-        self._facts, self._finding = facts, Finding(facts.run.run_id, self.clause)
+        self._facts, self._evidence = facts, ClauseEvidence(facts.run.run_id, self.clause)
 
     def observe(self, turn: Turn) -> None:
         """Nothing: the comparison has seen the turns."""
@@ -32,10 +32,10 @@ class RepeatsAuditor:
         names = shown([f"{item.task}/{item.variant} at {item.level}" for item in differing])
         fact, expected = f"repeats compared at {level}", f"all {wanted} pairs agree"
         if repeats.agree == "measured":
-            yield self._finding.row(fact, NOT_PROMISED, expected="measured", observed=observed, episodes=names)
+            yield self._evidence.row(fact, NOT_PROMISED, expected="measured", observed=observed, episodes=names)
             return
         complete = pairs == wanted and wanted > 0
-        yield self._finding.judged(
+        yield self._evidence.judged(
             fact,
             False if differing else True if complete else None,
             expected=expected if wanted else "at least two repeats",

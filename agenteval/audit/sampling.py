@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agenteval.audit.answers import disobedience, is_greedy
-from agenteval.audit.facts import Finding, RunFacts, server_section, shown
+from agenteval.audit.facts import ClauseEvidence, RunFacts, place_of, server_section, shown
 from agenteval.audit.probes import CANARIES, ProbeTurns
 from agenteval.audit.sampling_probes import SamplingProbe, fields_at_work, sampling_probes
 from agenteval.client import UNCOVERED
@@ -26,7 +26,7 @@ class SamplingAuditor:
     clause = "sampling"
 
     def __init__(self, facts: RunFacts) -> None:
-        self._facts, self._finding = facts, Finding(facts.run.run_id, self.clause)
+        self._facts, self._evidence = facts, ClauseEvidence(facts.run.run_id, self.clause)
         self._wanted = facts.contract.sampling.model_dump(mode="json")
         del self._wanted["seed"]
         seed = facts.contract.sampling.seed
@@ -43,40 +43,40 @@ class SamplingAuditor:
     def observe(self, turn: Turn) -> None:
         """Compare a request with the contract."""
         self._greedy += is_greedy(turn)
-        self._disobeyed += [f"{turn.episode_id} turn {turn.turn}: {how}" for how in disobedience(turn)]
+        self._disobeyed += [f"{place_of(turn)}: {how}" for how in disobedience(turn)]
         if turn.kind == "probe":
             self._probes.observe(turn)
             return
         self._turns += 1
         for field, allowed in UNCOVERED.items():
             if turn.request.get(field, allowed) not in (allowed, None):
-                self._wrong.append(f"{turn.episode_id} turn {turn.turn}: {field}={turn.request[field]!r}")
+                self._wrong.append(f"{place_of(turn)}: {field}={turn.request[field]!r}")
         for field, wanted in self._wanted.items():
             if field not in turn.request or turn.request[field] != wanted:
                 sent = turn.request.get(field, "nothing")
-                self._wrong.append(f"{turn.episode_id} turn {turn.turn}: {field}={sent!r}")
+                self._wrong.append(f"{place_of(turn)}: {field}={sent!r}")
         seed = self._seeds.get(turn.episode_id)
         self._seeded += seed is not None
         if seed is not None and turn.request.get("seed") != seed:
-            self._wrong_seeds.append(f"{turn.episode_id} turn {turn.turn}: {turn.request.get('seed')!r}")
+            self._wrong_seeds.append(f"{place_of(turn)}: {turn.request.get('seed')!r}")
 
     def conclude(self) -> Iterator[Evidence]:
         """Fields, seeds, and whose defaults fill what is not sent."""
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "sampling fields of every request",
             not self._wrong if self._turns else None,
             expected=f"the contract's {len(self._wanted)} fields in every request",
             observed=f"{self._turns} requests, {len(self._wrong)} fields differ",
             fields=shown(self._wrong),
         )
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "seed of every request",
             not self._wrong_seeds if self._seeded else None,
             expected="derived from contract, task, variant and sample",
             observed=f"{self._seeded} requests, {len(self._wrong_seeds)} seeds differ",
             seeds=shown(self._wrong_seeds),
         )
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "answers that do what their request's fields forbid",
             not self._disobeyed if self._turns else None,
             expected="none; a greedy token has no likelier rival",
@@ -85,7 +85,7 @@ class SamplingAuditor:
         )
         for boot, _ in self._facts.boots:
             source = server_section(boot, "vllm_config", "model_config").get("generation_config")
-            yield self._finding.judged(
+            yield self._evidence.judged(
                 "where the engine takes sampling defaults from",
                 None if source is None else source == "vllm",
                 expected="vllm, not the model's generation_config.json",
@@ -99,7 +99,7 @@ class SamplingAuditor:
         sampling = self._facts.contract.sampling
         wanted = sampling_probes(sampling)
         for probe in wanted:
-            yield self._finding.judged(
+            yield self._evidence.judged(
                 f"probe: {probe.expected}",
                 self._obeyed(boot, probe),
                 expected=f"{probe.field} obeyed",
@@ -107,7 +107,7 @@ class SamplingAuditor:
                 boot=boot.boot_id,
             )
         for field in sorted(fields_at_work(sampling) - {probe.field for probe in wanted}):
-            yield self._finding.judged(
+            yield self._evidence.judged(
                 f"probe of {field}", None, expected="one", observed="there is none", boot=boot.boot_id
             )
 

@@ -42,7 +42,7 @@ class SamplingProbe:
 
     name: str
     field: str
-    """The contract's field that it is about."""
+    """The contract's field that it is about; its own name where it only serves other probes."""
     fields: Callable[[Turns], dict[str, Any]]
     """The request's sampling fields beside the neutral ones; read when the greedy answer has come."""
     holds: Callable[[Turns], bool | None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.audit.facts import KEPT, NOT_PROMISED, UNPROVEN, Finding, RunFacts, shown
+from agenteval.audit.facts import KEPT, NOT_PROMISED, UNPROVEN, ClauseEvidence, RunFacts, place_of, shown
 from agenteval.client import call_id
 from agenteval.digest import digest_json
 from agenteval.records import Evidence, Turn
@@ -20,7 +20,7 @@ class ToolsAuditor:
     clause = "tools"
 
     def __init__(self, facts: RunFacts) -> None:
-        self._finding = Finding(facts.run.run_id, self.clause)
+        self._evidence = ClauseEvidence(facts.run.run_id, self.clause)
         self._tasks = {episode.plan.episode_id: (episode.plan.task, episode.plan.variant) for episode in facts.episodes}
         self._results: dict[str, str] = {}
         self._calls = self._repeated = 0
@@ -40,7 +40,7 @@ class ToolsAuditor:
         """Compare each call's result with what the same call gave before."""
         for place, call in enumerate(turn.tool_calls):
             self._calls += 1
-            where = f"{turn.episode_id} turn {turn.turn} call {place}"
+            where = f"{place_of(turn)} call {place}"
             if call.fault is not None:
                 self._fired.add((turn.episode_id, call.fault))
             if not call.is_repeatable:
@@ -58,7 +58,7 @@ class ToolsAuditor:
 
     def conclude(self) -> Iterator[Evidence]:
         """Each call asked twice, equal calls compared, declared faults, then ids and order."""
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "each call, asked twice, gave the same result and world",
             not self._unrepeatable if self._calls else None,
             expected="always",
@@ -67,7 +67,7 @@ class ToolsAuditor:
         )
         if self._unanswered:
             # The suite is at fault, not the model: what the agent was told is no answer of the tool's.
-            yield self._finding.row(
+            yield self._evidence.row(
                 "mocks that could not answer",
                 UNPROVEN,
                 expected="none",
@@ -75,7 +75,7 @@ class ToolsAuditor:
                 calls=shown(self._unanswered),
             )
         if self._repeated:
-            yield self._finding.judged(
+            yield self._evidence.judged(
                 "equal calls in equal states gave equal results",
                 not self._unequal,
                 expected="always",
@@ -83,7 +83,7 @@ class ToolsAuditor:
                 calls=shown(self._unequal),
             )
         yield from self._faults_that_fired()
-        yield self._finding.judged(
+        yield self._evidence.judged(
             "calls ran in the order written, under ids made of turn and place",
             not self._out_of_place if self._calls else None,
             expected="always",
@@ -101,7 +101,7 @@ class ToolsAuditor:
         if not declared:
             return
         silent = [f"{task} {fault}" for episode_id, fault, task in declared if (episode_id, fault) not in self._fired]
-        yield self._finding.row(
+        yield self._evidence.row(
             "declared faults that fired",
             NOT_PROMISED if silent else KEPT,
             expected=f"{len(declared)} where the agent makes the calls",

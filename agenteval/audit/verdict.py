@@ -10,7 +10,7 @@ from agenteval.audit.batching import BatchingAuditor
 from agenteval.audit.boot import BootAuditor
 from agenteval.audit.cache import CacheAuditor
 from agenteval.audit.engine import EngineAuditor
-from agenteval.audit.facts import BREACHED, KEPT, NOT_PROMISED, UNPROVEN, Auditor, Finding, RunFacts, shown
+from agenteval.audit.facts import BREACHED, KEPT, NOT_PROMISED, UNPROVEN, Auditor, ClauseEvidence, RunFacts, shown
 from agenteval.audit.model import ModelAuditor
 from agenteval.audit.prompts import PromptsAuditor
 from agenteval.audit.repeats import RepeatsAuditor
@@ -33,6 +33,7 @@ _AUDITORS = (
     RepeatsAuditor,
 )
 _WORST_FIRST = (BREACHED, UNPROVEN, KEPT, NOT_PROMISED)
+"""The view `clauses` has the same order in SQL; a test holds the two together."""
 
 
 def audit_run(facts: RunFacts, turns: Iterable[Turn]) -> tuple[Evidence, ...]:
@@ -71,9 +72,9 @@ def start_breaches(run: Run, contract: Contract, boot: Boot, probes: Iterable[Tu
 
 def _missing(facts: RunFacts, seen: Mapping[str, int]) -> Iterator[Evidence]:
     """What every clause rests on and is not there; nothing can be said of a server or an episode without records."""
-    finding = Finding(facts.run.run_id, "")
+    evidence = ClauseEvidence(facts.run.run_id, "")
     if not facts.boots:
-        yield finding.row("servers that were recorded", UNPROVEN, expected="at least one", observed="none")
+        yield evidence.row("servers that were recorded", UNPROVEN, expected="at least one", observed="none")
     finished = [episode for episode in facts.episodes if episode.status is EpisodeStatus.FINISHED]
     silent = [
         episode.plan.label
@@ -82,7 +83,7 @@ def _missing(facts: RunFacts, seen: Mapping[str, int]) -> Iterator[Evidence]:
     ]
     if silent or not finished:
         observed = f"{len(silent)} of {len(finished)} finished episodes lack some"
-        yield finding.row(
+        yield evidence.row(
             "turns that were recorded",
             UNPROVEN,
             expected="every turn that was made, at least one in every finished episode",

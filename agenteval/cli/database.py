@@ -9,13 +9,13 @@ import json
 import math
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from agenteval.cli.common import emit
 from agenteval.columns import table
 from agenteval.errors import InputError, UnknownNameError
 from agenteval.log import printable
-from agenteval.records import OWN_AGENT
+from agenteval.records import OWN_AGENT, RunStatus, Verdict
 from agenteval.report import exit_code, passed_text, summarize, summary_json, summary_text
 from agenteval.store import QueryResult, RunReader, list_runs, run_query
 
@@ -95,8 +95,16 @@ def _run_row(row: dict[str, Any], *, shows_agents: bool) -> tuple[str, ...]:
         f"{row['finished_episodes']}/{row['planned_episodes']}",
         passed_text(passed=row["passed"], graded=row["graded"], not_graded=row["not_graded"]),
         str(row["divergences"]),
-        row["verdict"] or row["status"],
+        _outcome(row["status"], row["verdict"]),
     )
+
+
+def _outcome(status: str, verdict: str | None) -> str:
+    """The verdict, else how the run stands; `damaged` where no run writes the two so, since a list shows every run."""
+    is_written = (
+        status == "finished" if verdict in tuple(Verdict) else verdict is None and status in get_args(RunStatus)
+    )
+    return (verdict or status) if is_written else "damaged"
 
 
 def _distinct(columns: tuple[str, ...]) -> list[str]:

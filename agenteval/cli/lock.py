@@ -13,6 +13,9 @@ from agenteval.errors import LockFileError, UnknownNameError
 from agenteval.lock import Comparison, Lock, compare_locks, flat_fields, parse_lock, read_lock
 from agenteval.store import RunReader
 
+_EXIT_STATUS = {"equal": 0, "different": 1, "unknown": 2}
+"""2 where nobody can tell, as for a run without a verdict."""
+
 
 def show_lock(arguments: argparse.Namespace) -> int:
     """Print every field of a lock with its dotted path, or the lock's file as it is."""
@@ -31,9 +34,6 @@ def diff_locks(arguments: argparse.Namespace) -> int:
     comparison = compare_locks(_find_lock(arguments.db, arguments.a), _find_lock(arguments.db, arguments.b))
     emit(json.dumps(_as_json(comparison), indent=2, ensure_ascii=False) if arguments.json else _text(comparison))
     return _EXIT_STATUS[_verdict(comparison)]
-
-
-_EXIT_STATUS = {"equal": 0, "different": 1, "unknown": 2}
 
 
 def _verdict(comparison: Comparison) -> str:

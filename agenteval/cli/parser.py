@@ -55,6 +55,17 @@ def build_parser() -> argparse.ArgumentParser:
             epilog="Exit status: 0 identical at the asked level, 1 diverged, 2 could not compare.",
         )
     )
+    _add_report(
+        commands.add_parser(
+            "report",
+            help="runs as one page, or as Markdown",
+            parents=[common],
+            description="Write what runs came to as one HTML page that opens offline, or as Markdown for a pull "
+            "request: verdicts with their evidence, how much differs with intervals, where and why, examples, costs. "
+            "Every run after the first is compared with the first.",
+            epilog="Exit status: 0 written, 2 could not.",
+        )
+    )
     _add_explain(
         commands.add_parser(
             "explain",
@@ -148,6 +159,13 @@ def _add_diff(diff: argparse.ArgumentParser) -> None:
     diff.add_argument("--db-b", type=Path, metavar="PATH", help="the database of B (default: as --db)")
     diff.add_argument("--json", action="store_true", help="print everything as JSON")
     diff.set_defaults(command="diff:diff")
+
+
+def _add_report(report: argparse.ArgumentParser) -> None:
+    report.add_argument("runs", metavar="RUN", nargs="*", help="ids, or the starts of ids (default: the last run)")
+    report.add_argument("--html", type=Path, metavar="FILE", help="write the page to this file")
+    report.add_argument("--markdown", action="store_true", help="print Markdown (the default without --html)")
+    report.set_defaults(command="report:report")
 
 
 def _add_explain(explain: argparse.ArgumentParser) -> None:

@@ -28,6 +28,7 @@ from agenteval.compare.rates import (
     quantiles,
     rate,
 )
+from agenteval.compare.variety import Variety, varieties
 
 __all__ = [
     "CONFIDENCE",
@@ -41,6 +42,7 @@ __all__ = [
     "Place",
     "Rate",
     "Trajectory",
+    "Variety",
     "call_answered",
     "call_asked",
     "canonical_arguments",
@@ -64,4 +66,5 @@ __all__ = [
     "rate",
     "sample_of",
     "token_rows",
+    "varieties",
 ]

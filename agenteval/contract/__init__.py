@@ -16,6 +16,7 @@ from agenteval.contract.clauses import (
     Sampling,
     Tools,
     differences,
+    is_accepted,
 )
 from agenteval.contract.files import ContractFile, builtin_names, load_contract
 
@@ -33,5 +34,6 @@ __all__ = [
     "Tools",
     "builtin_names",
     "differences",
+    "is_accepted",
     "load_contract",
 ]

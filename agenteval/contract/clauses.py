@@ -7,6 +7,7 @@ import re
 from typing import Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
 from pydantic import Field, field_validator, model_validator
 
 from agenteval.digest import canonical_json, digest_json
@@ -259,3 +260,16 @@ def differences(a: Contract, b: Contract) -> dict[str, tuple[Any, Any]]:
         for field in left[clause]
         if left[clause][field] != right[clause][field]
     }
+
+
+def is_accepted(version: str, accepted: str) -> bool | None:
+    """Whether a version lies in a range; None where it is no version, such as `dev`, and cannot be compared.
+
+    Args:
+        version: What an engine calls itself; a pre-release counts as the release that it leads to.
+        accepted: A PEP 440 specifier.
+    """
+    try:
+        return SpecifierSet(accepted).contains(Version(version), prereleases=True)
+    except InvalidVersion:
+        return None

@@ -10,10 +10,8 @@ from agenteval.diff.model import Pair, RunDiff, Side, Unpaired
 from agenteval.diff.settings import settings_of
 from agenteval.digest import digest_json
 from agenteval.records import Episode, EpisodeStatus, Run
-from agenteval.store import ALL_TURNS, RunReader, Shared, shared_turns, telling_turns
+from agenteval.store import ALL_TURNS, RunReader, shared_turns, telling_turns
 
-_AT_ONCE = 500
-"""Pairs whose turns are in memory together."""
 _Key = tuple[str, str, int, int]
 
 
@@ -144,42 +142,23 @@ def _absence(side: _Side, key: _Key) -> str:
 
 
 def _pairs(a: _Side, b: _Side, matched: Sequence[tuple[Episode, Episode]], settings: tuple[str, ...]) -> Iterator[Pair]:
-    for start in range(0, len(matched), _AT_ONCE):
-        chunk = matched[start : start + _AT_ONCE]
-        ids = [(left.plan.episode_id, right.plan.episode_id) for left, right in chunk]
-        shared = shared_turns(a.reader, b.reader, ids)
-        yield from _compared(a, b, chunk, shared, settings)
-
-
-def _compared(
-    a: _Side,
-    b: _Side,
-    chunk: Sequence[tuple[Episode, Episode]],
-    shared: Sequence[Shared],
-    settings: tuple[str, ...],
-) -> Iterator[Pair]:
-    """The pairs of a chunk; turns are read only of those that differ, and only as far as they tell something."""
-    both = [
-        (left, right, (a.passed.get(left.plan.episode_id), b.passed.get(right.plan.episode_id)))
-        for left, right in chunk
-    ]
-    # Where verdicts differ the divergence may be the end, so all turns count.
+    """Each match compared; turns are read only where something differs, and only as far as they tell something."""
+    ids = [(left.plan.episode_id, right.plan.episode_id) for left, right in matched]
+    passed = [(a.passed.get(left), b.passed.get(right)) for left, right in ids]
     last = [
-        found.last_telling_turn if x == y else ALL_TURNS for found, (_, _, (x, y)) in zip(shared, both, strict=True)
+        # Where verdicts differ the divergence may be the end, so all turns count.
+        found.last_telling_turn if x == y else ALL_TURNS
+        for found, (x, y) in zip(shared_turns(a.reader, b.reader, ids), passed, strict=True)
     ]
-    turns_a = telling_turns(
-        a.reader, [(left.plan.episode_id, turn) for (left, _, _), turn in zip(both, last, strict=True)]
-    )
-    turns_b = telling_turns(
-        b.reader, [(right.plan.episode_id, turn) for (_, right, _), turn in zip(both, last, strict=True)]
-    )
-    for (left, right, passed), *turns in zip(both, turns_a, turns_b, strict=True):
+    turns_a = telling_turns(a.reader, [(left, turn) for (left, _), turn in zip(ids, last, strict=True)])
+    turns_b = telling_turns(b.reader, [(right, turn) for (_, right), turn in zip(ids, last, strict=True)])
+    for (left, right), verdicts, first, second in zip(matched, passed, turns_a, turns_b, strict=True):
         comparison = compare_pair(
-            Trajectory(episode=left, turns=turns[0], passed=passed[0]),
-            Trajectory(episode=right, turns=turns[1], passed=passed[1]),
+            Trajectory(episode=left, turns=first, passed=verdicts[0]),
+            Trajectory(episode=right, turns=second, passed=verdicts[1]),
             settings=settings,
         )
-        yield _pair(left, right, passed, comparison)
+        yield _pair(left, right, verdicts, comparison)
 
 
 def _pair(left: Episode, right: Episode, passed: tuple[bool | None, bool | None], comparison: Comparison) -> Pair:

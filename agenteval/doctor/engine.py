@@ -11,12 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
-
+from agenteval.contract import is_accepted
 from agenteval.doctor.check import Check, State, gigabytes
 from agenteval.errors import EngineNotFoundError
-from agenteval.launch import EngineFacts
+from agenteval.launch import EngineFacts, capability_text
 
 _QUERY = ("--query-gpu=name,driver_version,memory.total,memory.free", "--format=csv,noheader,nounits")
 _QUERY_TIMEOUT_S = 20.0
@@ -85,7 +83,7 @@ def engine_check(engine: EngineFacts | EngineNotFoundError, accepted: str, cards
     cuda = "no CUDA" if engine.cuda_version is None else f"CUDA {engine.cuda_version}"
     place = "this Python" if engine.python == Path(sys.executable) else engine.python
     found = f"vLLM {engine.vllm_version}, torch {engine.torch_version}, {cuda}, in {place}"
-    if _is_in(engine.vllm_version, accepted):
+    if is_accepted(engine.vllm_version, accepted):
         return Check(name="engine", found=found)
     return Check(
         name="engine",
@@ -110,13 +108,6 @@ def _no_engine(error: EngineNotFoundError, accepted: str, cards: Sequence[Card])
 
 def _install(python: Path, requirement: str) -> str:
     return shlex.join([str(python), "-m", "pip", "install", requirement])
-
-
-def _is_in(version: str, accepted: str) -> bool:
-    try:
-        return SpecifierSet(accepted).contains(Version(version), prereleases=True)
-    except InvalidVersion:
-        return False
 
 
 def gpu_check(facts: EngineFacts | None, cards: Sequence[Card]) -> Check:
@@ -146,9 +137,8 @@ def gpu_check(facts: EngineFacts | None, cards: Sequence[Card]) -> Check:
 
 def _room_check(facts: EngineFacts, cards: Sequence[Card]) -> Check:
     gpu = facts.gpus[0]
-    capability = ".".join(str(number) for number in gpu.capability)
     count = f"{len(facts.gpus)} x " if len(facts.gpus) > 1 else ""
-    found = f"{count}{gpu.name}, {gigabytes(gpu.memory_bytes)}, compute capability {capability}"
+    found = f"{count}{gpu.name}, {gigabytes(gpu.memory_bytes)}, compute capability {capability_text(gpu.capability)}"
     # Which card of nvidia-smi is torch's first is only certain where both list as many.
     free_bytes = cards[0].free_bytes if len(cards) == len(facts.gpus) else None
     if free_bytes is None:

@@ -123,8 +123,6 @@ def _unproven(contract: Contract, facts: EngineFacts) -> Iterator[tuple[str, str
 
 def _not_promised(contract: Contract) -> Iterator[str]:
     """Clauses that the contract leaves open."""
-    if contract.cache.mode == "shared":
-        yield "cache"
     if contract.batching.mode == "free":
         yield "batching"
     if contract.repeats.agree == "measured":

@@ -80,17 +80,13 @@ def _conclusion(
             "The server made other token ids of the recorded request: the experiment is void, and nothing can be told."
         )
     cold = next(outcome for name, outcome in outcomes.items() if conditions[name].kind == "none")
-    names = {
-        outcome: ", ".join(name for name, found in outcomes.items() if found is outcome)
-        for outcome in outcomes.values()
-    }
-    found = "; ".join(f"{outcome.value}: {names[outcome]}" for outcome in Outcome if outcome in names)
+    found = "; ".join(f"{name}: {outcome.value}" for name, outcome in outcomes.items())
     if flips:
         what = " and ".join(_WORDS[kind] for kind in flips)
         alone = "alone turns" if len(flips) == 1 else "each alone turn"
         return f"{_COLD[cold]}; {what} {alone} the one answer into the other ({found})."
     if cold is Outcome.UNREACHED:
         return f"{_COLD[cold]}, so nothing can be told ({found})."
-    if Outcome.A in names or Outcome.B in names:
+    if {Outcome.A, Outcome.B} & set(outcomes.values()):
         return f"{_COLD[cold]}; no single change tried here turns the one answer into the other ({found})."
     return f"{_COLD[cold]}, and neither recorded answer came again, so nothing can be told ({found})."

@@ -74,7 +74,7 @@ def conditions_of(subject: Subject, *, boots: int) -> list[Condition]:
     if request_differences(subject):
         found.append(Condition(name="b's request", kind="request", request_of="b"))
     for tokens in dict.fromkeys(count for count in subject.cached_tokens if count):
-        found.append(Condition(name=f"warm {tokens} tokens", kind="cache", warm_tokens=tokens))
+        found.append(Condition(name=f"warm, {tokens} tokens", kind="cache", warm_tokens=tokens))
     found += _histories(subject)
     for company in _companies(subject):
         found.append(Condition(name=f"with {company} others", kind="batching", company=company))

@@ -18,6 +18,11 @@ class Gpu:
     memory_bytes: int
 
 
+def capability_text(capability: tuple[int, int]) -> str:
+    """A compute capability as it is written, such as `9.0`."""
+    return ".".join(map(str, capability))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineFacts:
     """One installed vLLM, as its own interpreter reports it."""

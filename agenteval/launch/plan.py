@@ -8,12 +8,9 @@ import shlex
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
-from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
-
-from agenteval.contract import Contract, builtin_names, load_contract
+from agenteval.contract import Contract, builtin_names, is_accepted, load_contract
 from agenteval.errors import UnsupportedClauseError
-from agenteval.launch.facts import EngineFacts
+from agenteval.launch.facts import EngineFacts, capability_text
 from agenteval.records import Model
 from agenteval.words import nearest
 
@@ -84,7 +81,7 @@ def _model_reasons(contract: Contract, model: Model) -> Iterator[str]:
 
 def _engine_reasons(contract: Contract, facts: EngineFacts) -> Iterator[str]:
     engine = contract.engine
-    if not _is_accepted(facts.vllm_version, engine.version):
+    if not is_accepted(facts.vllm_version, engine.version):
         yield f"engine: vLLM {facts.vllm_version} is installed, the contract accepts {engine.version}"
     if engine.quantization and facts.quantizations and engine.quantization not in facts.quantizations:
         yield f"engine: this build has no quantization {engine.quantization!r}"
@@ -125,14 +122,6 @@ def _argument_reasons(contract: Contract) -> Iterator[str]:
             yield f"engine: {flag} keeps a second KV cache, which is only accepted where the cache is shared"
 
 
-def _is_accepted(version: str, accepted: str) -> bool:
-    """Whether a version lies in a range; a text that is no version, such as `dev`, lies in none."""
-    try:
-        return SpecifierSet(accepted).contains(Version(version), prereleases=True)
-    except InvalidVersion:
-        return False
-
-
 def _batching_reasons(contract: Contract, facts: EngineFacts) -> Iterator[str]:
     if contract.batching.mode != "invariant":
         return
@@ -141,10 +130,11 @@ def _batching_reasons(contract: Contract, facts: EngineFacts) -> Iterator[str]:
         return
     if facts.variables and "VLLM_BATCH_INVARIANT" not in facts.variables:
         yield f"batching: vLLM {facts.vllm_version} has no batch-invariant mode"
+    # The first is the one that a server without further arguments runs on.
     for gpu in facts.gpus[:1]:
         if gpu.capability < INVARIANT_CAPABILITY:
-            shown = ".".join(str(number) for number in gpu.capability)
-            yield f"batching: {gpu.name} has compute capability {shown}, 8.0 is needed"
+            has, needed = capability_text(gpu.capability), capability_text(INVARIANT_CAPABILITY)
+            yield f"batching: {gpu.name} has compute capability {has}, {needed} is needed"
     if contract.engine.compilation == "eager":
         yield "batching: batch-invariant kernels were measured to depend on the batch where nothing is compiled (eager)"
     if contract.engine.attention_backend not in INVARIANT_BACKENDS:
@@ -256,7 +246,6 @@ _CLAUSE_FLAGS = frozenset(
         "--dtype",
         "--kv-cache-dtype",
         "--enable-prefix-caching",
-        "--no-enable-prefix-caching",
         "--enable-prompt-tokens-details",
         "--max-num-seqs",
         "--enforce-eager",
@@ -285,7 +274,11 @@ _CLAUSE_FLAGS = frozenset(
         "--override-generation-config",
     }
 )
+"""Options that a contract sets by its clauses, or that would go round one; their `--no-` forms too."""
 _SPECULATIVE_FLAGS = frozenset({"--speculative-config", "--spec-method", "--spec-model", "--spec-tokens"})
+"""A drafting model's guesses decide in which pieces tokens are computed, so company shows in the numbers."""
 _OUTER_CACHE_FLAGS = frozenset({"--kv-transfer-config", "--kv-offloading-size", "--kv-offloading-backend"})
+"""Options for a KV cache beside the engine's own, which neither salts nor `--no-enable-prefix-caching` need reach."""
 _SHORT_FLAG = re.compile(r"-[A-Za-z]")
 _FIXED_VARIABLES = frozenset({"VLLM_BATCH_INVARIANT", "VLLM_SERVER_DEV_MODE", "VLLM_CPU_KVCACHE_SPACE"})
+"""Variables that a clause or the evidence decides."""

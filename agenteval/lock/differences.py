@@ -99,7 +99,7 @@ def check_same(path: Path, locked: Lock, here: Lock) -> None:
 
 def flat_fields(lock: Lock) -> list[tuple[str, str]]:
     """Every field with its dotted path, and its value as a person reads it."""
-    return [(difference.field, _shown(difference.a)) for difference in _leaves("", lock.as_json())]
+    return [(field, _shown(value)) for field, value in _leaves("", lock.as_json())]
 
 
 def _is_told(field: str) -> bool:
@@ -138,8 +138,8 @@ def _differences(path: str, left: Any, right: Any) -> Iterator[Difference]:
         yield Difference(field=path, a=left, b=right)
 
 
-def _leaves(path: str, value: Any) -> Iterator[Difference]:
-    """The innermost fields of one side; an empty mapping is one."""
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The innermost fields and their values; an empty mapping is one."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
             yield from _leaves(f"{path}.{key}" if path else key, inner)
@@ -147,7 +147,7 @@ def _leaves(path: str, value: Any) -> Iterator[Difference]:
         for place, inner in enumerate(value):
             yield from _leaves(f"{path}[{place}]", inner)
     else:
-        yield Difference(field=path, a=value, b=None)
+        yield path, value
 
 
 def _is_mappings(value: Any) -> bool:

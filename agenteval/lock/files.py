@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pydantic
 import pydantic_core
 
 from agenteval.errors import LockFileError, StoreUnwritableError
+from agenteval.files import write_whole
 from agenteval.loading import wrong_fields
 from agenteval.lock.sections import LOCK_VERSION, Lock
 
@@ -28,11 +28,8 @@ def write_lock(path: Path, lock: Lock) -> None:
     Raises:
         StoreUnwritableError: If the disk refuses.
     """
-    partial = path.with_suffix(f".{os.getpid()}.partial")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(lock.text(), encoding="utf-8")
-        partial.replace(path)
+        write_whole(path, lock.text())
     except OSError as error:
         raise StoreUnwritableError(path=path, reason=str(error)) from error
 

@@ -12,7 +12,7 @@ from pydantic import AfterValidator
 import agenteval
 from agenteval.contract import Contract
 from agenteval.digest import digest_json
-from agenteval.launch import EngineFacts, LaunchPlan, influential_environment
+from agenteval.launch import EngineFacts, LaunchPlan, capability_text, influential_environment
 from agenteval.loading import Frozen, Many
 from agenteval.spec import Suite, TaskVariant
 
@@ -100,7 +100,7 @@ class MachineSection(Frozen):
     def of(cls, facts: EngineFacts) -> MachineSection:
         """The section of the machine that an engine reported."""
         gpus = tuple(
-            GpuSection(name=gpu.name, capability=".".join(map(str, gpu.capability)), memory_bytes=gpu.memory_bytes)
+            GpuSection(name=gpu.name, capability=capability_text(gpu.capability), memory_bytes=gpu.memory_bytes)
             for gpu in facts.gpus
         )
         return cls(

@@ -99,6 +99,7 @@ class BootProber:
             ServerError: If the server fails at one.
             StoreError: If one cannot be stored.
             InputError: If one does not fit the model.
+            StoppedError: If the user wants no more.
         """
         cold = self._cache_pair("")
         self._send(_Request(name=probes.CACHE_OTHER_SALT, prompt=cold, max_tokens=_CACHE_TOKENS))
@@ -120,6 +121,7 @@ class BootProber:
         Raises:
             ServerError: If the server fails at one.
             StoreError: If one cannot be stored.
+            StoppedError: If the user wants no more.
         """
         self._canaries(probes.END)
         self._cache_pair(probes.END)
@@ -266,5 +268,5 @@ class _Together(httpx.BaseTransport):
 
 
 def _long_prompt(salt: str, tokens: int) -> str:
-    """A text of more than so many tokens that no episode and no other boot has; each word is at least a token."""
+    """A text of more than so many tokens, as each word is at least one; its salt makes it another from the start."""
     return f"Probe {salt}." + " go" * tokens

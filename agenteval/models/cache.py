@@ -9,7 +9,6 @@ import errno
 import fcntl
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -82,16 +81,3 @@ def free_bytes(folder: Path) -> int:
 def folder_bytes(folder: Path) -> int:
     """Bytes of all files below a folder; 0 if there is none."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file whole: a reader sees the old content or the new, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as sink:
-            sink.write(content)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -14,7 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from agenteval.digest import digest_json
-from agenteval.models.cache import cache_folder, write_atomically
+from agenteval.files import write_whole
+from agenteval.models.cache import cache_folder
 from agenteval.models.errors import ModelFolderError
 
 WEIGHT_PATTERNS = ("*.safetensors", "*.bin", "*.pt", "*.pth", "*.gguf")
@@ -129,4 +130,4 @@ def _remember(memory_path: Path, fresh: dict[str, str]) -> None:
     newest = dict(list(kept.items())[-REMEMBER_AT_MOST:])
     # A read-only or full cache disk must not stop a run: the digest itself is already known.
     with suppress(OSError):
-        write_atomically(memory_path, json.dumps(newest, indent=0).encode())
+        write_whole(memory_path, json.dumps(newest, indent=0))

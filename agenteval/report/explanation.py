@@ -29,7 +29,7 @@ def explanation_text(found: Explanation) -> str:
         *_labelled("server", found.changes),
         "",
         table(
-            ("condition", "try", "cached", "in flight", "token", "logprob a's", "logprob b's", "margin", "equals"),
+            ("condition", "try", "cached", "in flight", "token", *_logprob_columns(subject), "margin", "equals"),
             [_row(trial, subject) for trial in found.trials],
         ),
         "",
@@ -76,6 +76,12 @@ def _candidates(subject: Subject) -> tuple[str, str]:
     return texts[0], texts[1]
 
 
+def _logprob_columns(subject: Subject) -> tuple[str, str]:
+    """The two candidates by their tokens, which are one where only logprobs differ."""
+    first, second = (short_text(text, _TOKEN) for text in subject.candidates)
+    return (f"logprob {first}", f"logprob {second}") if first != second else ("logprob a's", "logprob b's")
+
+
 def _labelled(label: str, texts: tuple[str, ...]) -> list[str]:
     """Lines of one kind, the first of which is named."""
     return [printable(f"{label if not place else '':<{_LABEL}}{text}") for place, text in enumerate(texts)]
@@ -94,8 +100,8 @@ def _row(trial: Trial, subject: Subject) -> tuple[str, ...]:
         _count(trial.cached_tokens),
         str(trial.requests_in_flight),
         "-" if token is None else short_text(token, _TOKEN),
-        _logprob(first if is_there else None),
-        _logprob(second if is_there else None),
+        _logprob(first if is_there else None, subject),
+        _logprob(second if is_there else None, subject),
         "-" if margin is None else f"{margin:.3g}",
         trial_result(trial),
     )
@@ -110,8 +116,11 @@ def _margin(trial: Trial, subject: Subject) -> float | None:
     return None if first is None or second is None else first - second
 
 
-def _logprob(value: float | None) -> str:
-    return "-" if value is None else f"{value:.9g}"
+def _logprob(value: float | None, subject: Subject) -> str:
+    """With every digit that a single-precision number has where only these tell the answers apart."""
+    if value is None:
+        return "-"
+    return f"{value:.6f}" if subject.tells_tokens_apart else f"{value:.9g}"
 
 
 def _count(count: int | None) -> str:

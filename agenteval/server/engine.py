@@ -16,6 +16,7 @@ from typing import Any
 
 from agenteval.digest import digest_json
 from agenteval.errors import EngineNotFoundError
+from agenteval.files import write_whole
 from agenteval.launch import EngineFacts, Gpu, inherited_environment
 
 REPORT_TIMEOUT_S = 300.0
@@ -114,10 +115,7 @@ def _read_kept(path: Path) -> dict[str, Any] | None:
 def _keep(path: Path, report: dict[str, Any]) -> None:
     # Where the cache cannot be written, the engine is asked again next time, which costs seconds and no result.
     with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(f".{os.getpid()}.partial")
-        partial.write_text(json.dumps(report))
-        partial.replace(path)
+        write_whole(path, json.dumps(report))
 
 
 def _facts(python: Path, report: dict[str, Any]) -> EngineFacts:

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import psutil
 
+from agenteval.files import write_whole
+
 _WAIT_S = 10.0
 _POLL_S = 0.02
 
@@ -38,24 +40,17 @@ class _Note:
 
 def remember(cache_dir: Path, *, pid: int) -> Path:
     """Write down a server's process group leader and its runner; returns the note, to be removed after the stop."""
-    folder = cache_dir / "boots"
-    folder.mkdir(parents=True, exist_ok=True)
     # Several machines may share the folder, so a pid is not unique in it.
-    note = folder / f"{pid}-{secrets.token_hex(4)}.json"
-    partial = note.with_suffix(".partial")
+    note = cache_dir / "boots" / f"{pid}-{secrets.token_hex(4)}.json"
     runner = os.getpid()
-    partial.write_text(
-        json.dumps(
-            {
-                "machine": machine(),
-                "pid": pid,
-                "started": start_of(pid),
-                "runner": runner,
-                "runner_started": start_of(runner),
-            }
-        )
-    )
-    partial.replace(note)
+    fields = {
+        "machine": machine(),
+        "pid": pid,
+        "started": start_of(pid),
+        "runner": runner,
+        "runner_started": start_of(runner),
+    }
+    write_whole(note, json.dumps(fields))
     return note
 
 

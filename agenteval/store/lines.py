@@ -15,6 +15,8 @@ KINDS: dict[str, type[Any]] = {
     kind.__name__: kind for kind in (Run, RunEnd, TaskRecord, Boot, BootEnd, Episode, Turn, Grade, Evidence, Divergence)
 }
 """Every kind of line that a journal holds, besides its first."""
+LATER: dict[str, Row] = {"Divergence": {"cause_kind": None}}
+"""Fields that a kind has got since the first version, as an older runner's lines have them."""
 DAMAGE = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
 """What reading a line that is no record raises."""
 
@@ -42,6 +44,7 @@ def parse_line(text: bytes) -> Row:
         return line
     if b"\\ud" in text:
         line = _without_surrogates(line)
+    line = {**LATER.get(line["record"], {}), **line}
     names = [item.name for item in dataclasses.fields(KINDS[line["record"]])]
     return with_moments({name: line[name] for name in ("record", *names)})
 

@@ -13,7 +13,7 @@ from agenteval.records import Turn
 from agenteval.store import tables
 from agenteval.store.database import open_for_reading
 from agenteval.store.lines import Row
-from agenteval.store.reader import RunReader, stream_rows
+from agenteval.store.reader import Groups, RunReader, stream_rows
 
 _DID = """
 SELECT episode_id, turn, list((tool, arguments, result, error) ORDER BY call) AS did
@@ -36,12 +36,12 @@ SELECT pair,
 FROM left_side x FULL JOIN right_side y USING (pair, turn) GROUP BY pair
 """
 _TURNS = """
-SELECT t.* REPLACE ('{{}}' AS request, '{{}}' AS response), w.place
-FROM {schema}.turns t JOIN wanted w ON w.episode = t.episode_id AND t.turn <= w.last ORDER BY w.place, t.turn
+SELECT t.* REPLACE ('{}' AS request, '{}' AS response), w.place
+FROM turns t JOIN wanted w ON w.episode = t.episode_id AND t.turn <= w.last ORDER BY w.place, t.turn
 """
 _CALLS = """
 SELECT c.*, w.place
-FROM {schema}.tool_calls c JOIN wanted w ON w.episode = c.episode_id AND c.turn <= w.last
+FROM tool_calls c JOIN wanted w ON w.episode = c.episode_id AND c.turn <= w.last
 ORDER BY w.place, c.turn, c.call
 """
 ALL_TURNS, NO_TURN = 2**31 - 1, -1
@@ -96,8 +96,10 @@ def shared_turns(a: RunReader, b: RunReader, pairs: Sequence[tuple[str, str]]) -
     return [found.get(pair, _NO_TURNS) for pair in range(len(pairs))]
 
 
-def telling_turns(reader: RunReader, wanted: Sequence[tuple[str, int]]) -> list[tuple[Turn, ...]]:
+def telling_turns(reader: RunReader, wanted: Sequence[tuple[str, int]]) -> Iterator[tuple[Turn, ...]]:
     """Turns of episodes, each up to a turn, without what was sent and received: request and response are empty.
+
+    Beyond what DuckDB sorts with, memory holds the turns of one episode and a chunk of each table's rows.
 
     Args:
         reader: The episodes' run.
@@ -106,26 +108,26 @@ def telling_turns(reader: RunReader, wanted: Sequence[tuple[str, int]]) -> list[
     Raises:
         StoreError: If the database cannot be read.
     """
-    turns: list[list[Turn]] = [[] for _ in wanted]
-    with open_for_reading(reader.path) as connection:
-        connection.register(
-            "wanted",
-            pa.table(
-                {
-                    "place": pa.array(range(len(wanted)), pa.int32()),
-                    "episode": pa.array([episode for episode, _ in wanted], pa.string()),
-                    "last": pa.array([last for _, last in wanted], pa.int32()),
-                }
-            ),
+    places = pa.table(
+        {
+            "place": pa.array(range(len(wanted)), pa.int32()),
+            "episode": pa.array([episode for episode, _ in wanted], pa.string()),
+            "last": pa.array([last for _, last in wanted], pa.int32()),
+        }
+    )
+    turns = Groups(_rows(reader, _TURNS, places), "place")
+    calls = Groups(_rows(reader, _CALLS, places), "place", "turn")
+    for place in range(len(wanted)):
+        yield tuple(
+            tables.turn_from(row, tuple(tables.tool_call_from(call) for call in calls.take(place, row["turn"])))
+            for row in turns.take(place)
         )
-        calls: dict[tuple[int, int], list[Row]] = {}
-        for row in stream_rows(connection.execute(_CALLS.format(schema="main"))):
-            calls.setdefault((row.pop("place"), row["turn"]), []).append(row)
-        for row in stream_rows(connection.execute(_TURNS.format(schema="main"))):
-            place = row.pop("place")
-            made = tuple(tables.tool_call_from(call) for call in calls.get((place, row["turn"]), ()))
-            turns[place].append(tables.turn_from(row, made))
-    return [tuple(found) for found in turns]
+
+
+def _rows(reader: RunReader, query: str, wanted: pa.Table) -> Iterator[Row]:
+    with open_for_reading(reader.path) as connection:
+        connection.register("wanted", wanted)
+        yield from stream_rows(connection.execute(query))
 
 
 @contextmanager

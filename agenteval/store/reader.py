@@ -20,6 +20,7 @@ from agenteval.records import (
     FaultCount,
     Grade,
     Run,
+    RunCosts,
     RunEnd,
     TaskRecord,
     Turn,
@@ -106,11 +107,22 @@ class RunReader:
 
         Beyond what DuckDB sorts with, memory holds the turns of one episode and a chunk of each table's rows.
         """
-        turns = _Groups(self._stream(_TURNS_IN_ORDER, [self.run_id]), "episode_id")
-        calls = _Groups(self._stream(_CALLS_IN_ORDER, [self.run_id]), "episode_id", "turn")
+        turns = Groups(self._stream(_TURNS_IN_ORDER, [self.run_id]), "episode_id")
+        calls = Groups(self._stream(_CALLS_IN_ORDER, [self.run_id]), "episode_id", "turn")
         for row in self._stream(_EPISODES_IN_ORDER, [self.run_id]):
             episode = tables.episode_from(row)
             yield episode, tuple(_turn_from(turn, calls) for turn in turns.take(episode.plan.episode_id))
+
+    def costs(self) -> RunCosts:
+        """What the run's episodes took, in tokens and time."""
+        (row,) = self._rows(
+            "SELECT count(*) AS turns, coalesce(sum(prompt_tokens), 0)::BIGINT AS prompt_tokens, "
+            "CASE WHEN count(*) = count(cached_tokens) THEN sum(cached_tokens)::BIGINT END AS cached_tokens, "
+            "coalesce(sum(len(output_ids)), 0)::BIGINT AS output_tokens, "
+            "(SELECT avg(elapsed_s) FROM episodes e WHERE e.run_id = any_value(t.run_id)) AS episode_s "
+            "FROM turns t WHERE t.run_id = ? AND t.kind = 'episode'"
+        )
+        return RunCosts(**row)
 
     def probe_turns(self) -> tuple[Turn, ...]:
         """The probes of all boots, in order of their start."""
@@ -121,7 +133,7 @@ class RunReader:
         """One episode's turns, in order."""
         where = "WHERE run_id = ? AND episode_id = ?"
         parameters = [self.run_id, episode_id]
-        calls = _Groups(
+        calls = Groups(
             self._stream(f"SELECT * FROM tool_calls {where} ORDER BY turn, call", parameters), "episode_id", "turn"
         )
         rows = self._stream(f"SELECT * FROM turns {where} ORDER BY turn", parameters)
@@ -144,7 +156,7 @@ class RunReader:
             yield from stream_rows(connection.execute(query, parameters))
 
 
-class _Groups:
+class Groups:
     """Rows that share a key, taken in the order in which the stream has the keys."""
 
     def __init__(self, rows: Iterator[Row], *key: str) -> None:
@@ -160,7 +172,7 @@ class _Groups:
         return rows
 
 
-def _turn_from(row: Row, calls: _Groups) -> Turn:
+def _turn_from(row: Row, calls: Groups) -> Turn:
     made = calls.take(row["episode_id"], row["turn"])
     return tables.turn_from(row, tuple(tables.tool_call_from(call) for call in made))
 

@@ -257,8 +257,7 @@ def rows_of(line: Row) -> list[tuple[str, Row]]:
         "Evidence": "evidence",
         "Divergence": "divergences",
     }
-    # An older runner's journal has divergences without their kind.
-    return [(simple[kind], {"cause_kind": None, **line} if kind == "Divergence" else line)] if kind in simple else []
+    return [(simple[kind], line)] if kind in simple else []
 
 
 class _Fault(TypedDict):

@@ -184,6 +184,35 @@ def test_canaries_of_two_boots_agree_to_the_bit(database: Path) -> None:
     assert sorted(row["asked"] for row in rows) >= [4, 6]
 
 
+def test_the_contracts_that_are_kept_differ_as_diff_says(
+    strict: tuple[int, dict[str, Any]], isolated: tuple[int, dict[str, Any]], database: Path
+) -> None:
+    done = agenteval(database, "diff", strict[1]["run_id"], isolated[1]["run_id"], "--json")
+    found = json.loads(done.stdout)
+    assert done.returncode == found["exit_code"]
+    assert found["settings"] == ["cache.mode: disabled against per_episode"]
+    assert [pair["task"] for pair in found["pairs"]] == [found["pairs"][0]["task"]] * 2
+    assert agenteval(database, "diff", strict[1]["run_id"]).returncode == 0
+
+
+def test_a_divergence_is_replayed_by_its_token_ids(crowded: tuple[int, dict[str, Any]], database: Path) -> None:
+    """Which change flips it depends on the processor; that each condition is reached and repeats itself does not."""
+    assert crowded[1]["divergences"]
+    (pair,) = query(
+        database, "select episode_a, episode_b from divergences where token is not null order by turn, token limit 1"
+    )
+    done = agenteval(database, "explain", pair["episode_a"], pair["episode_b"], "--boots", "1", "--json")
+    trials = json.loads(done.stdout)["trials"]
+    assert all(trial["is_same_prompt"] for trial in trials)
+    alone = [trial for trial in trials if not trial["condition"]["company"]]
+    assert all(trial["is_reached"] for trial in alone)
+    answers: dict[str, list[Any]] = {}
+    for trial in alone:
+        answers.setdefault(trial["condition"]["name"], []).append(trial["answer"])
+    assert len(answers["cold"]) == 2
+    assert all(first == second for first, second in answers.values())
+
+
 def test_the_locks_of_two_contracts_differ_in_what_they_fix(
     strict: tuple[int, dict[str, Any]], isolated: tuple[int, dict[str, Any]], database: Path
 ) -> None:

@@ -98,6 +98,24 @@ def test_what_contradicts_itself_is_told(cli: CommandLine, finished: Path, name:
     assert found["differences"]
 
 
+@pytest.mark.parametrize(
+    ("assignments", "outcome"),
+    [
+        pytest.param("verdict = verdict", "kept", id="as written"),
+        pytest.param("verdict = NULL, status = 'stopped'", "stopped", id="no verdict"),
+        pytest.param("verdict = 'maybe'", "damaged", id="no word for a verdict"),
+        pytest.param("verdict = NULL, status = 'maybe'", "damaged", id="no word for a status"),
+        pytest.param("status = 'failed'", "damaged", id="a verdict on a run that failed"),
+    ],
+)
+def test_the_list_of_runs_shows_no_verdict_that_no_run_writes(
+    cli: CommandLine, finished: Path, assignments: str, outcome: str
+) -> None:
+    edit(cli, finished, f"UPDATE runs SET {assignments}")
+    done = cli("runs")
+    assert (done.code, done.out.split()[-1]) == (0, outcome)
+
+
 def test_what_nobody_edited_agrees(cli: CommandLine, finished: Path) -> None:
     edit(cli, finished, "SELECT 1")
     done = cli("verify", "--json")

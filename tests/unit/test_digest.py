@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval.digest import canonical_json, derive_seed, digest_bytes, digest_json
+from agenteval.digest import canonical_json, derive_seed, digest_bytes, digest_json, is_digest
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -98,3 +98,8 @@ def test_a_seed_never_changes() -> None:
 )
 def test_every_part_of_a_seed_matters(a: tuple[str | int, ...], b: tuple[str | int, ...]) -> None:
     assert derive_seed(*a) != derive_seed(*b)
+
+
+@pytest.mark.parametrize(("text", "is_one"), [(digest_json([]), True), ("unknown", False), ("", False)])
+def test_what_stands_in_a_digests_place_is_none(text: str, is_one: bool) -> None:
+    assert is_digest(text) is is_one

@@ -7,10 +7,11 @@ import math
 from collections.abc import Sequence
 
 import pytest
+import run_records as made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenteval.compare import flips, pass_at_k, pass_hat_k, quantiles, rate
+from agenteval.compare import flips, pass_at_k, pass_hat_k, quantiles, rate, varieties
 
 
 def wilson(count: int, of: int, z: float = 1.959963984540054) -> tuple[float, float]:
@@ -100,3 +101,16 @@ def test_too_few_samples_are_refused() -> None:
 def test_quantiles_of_nothing_are_none() -> None:
     assert quantiles([]) == ()
     assert quantiles([1.0, 2.0, 3.0]) == (1.0, 1.5, 2.0, 2.5, 3.0)
+
+
+def test_variety_counts_different_trajectories_of_each_variant() -> None:
+    plans = [made.plan(repeat) for repeat in range(3)]
+    call = made.call(arguments='{"id":2}')
+    same_meaning = made.call(arguments='{"id":2.0}')
+    sides = [
+        made.trajectory(made.turn(0, plans[0], tool_calls=(call,)), of=plans[0]),
+        made.trajectory(made.turn(0, plans[1], tool_calls=(same_meaning,), output_ids=(11, 99, 13)), of=plans[1]),
+        made.trajectory(made.turn(0, plans[2], tool_calls=(made.call(),)), of=plans[2]),
+    ]
+    (found,) = varieties(sides)
+    assert (found.episodes, found.by_tokens, found.by_calls) == (3, 2, 2)

@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import run_records as made
 from machines import CPU, H200
 
-from agenteval.contract import Contract, load_contract
+from agenteval.audit import audit_run, clause_verdicts
+from agenteval.contract import Contract, builtin_names, load_contract
 from agenteval.digest import canonical_json
 from agenteval.doctor.promises import ContractProspect, Prospect, contract_prospect
 from agenteval.launch import EngineFacts
 from agenteval.models import SeenModel
+from agenteval.records import ClauseVerdict
 
 SEEN = SeenModel(
     name="some-model",
@@ -56,7 +59,14 @@ def test_a_repeatable_contract_can_be_kept_on_an_h200(name: str) -> None:
 def test_the_control_promises_less_and_can_be_kept() -> None:
     found = prospect("default")
     assert (found.is_repeatable, found.can_be_kept) == (False, True)
-    assert clauses(found, Prospect.NOT_PROMISED) == {"cache", "batching", "repeats"}
+    assert clauses(found, Prospect.NOT_PROMISED) == {"batching", "repeats"}
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_what_is_not_promised_is_what_a_run_calls_so(name: str) -> None:
+    verdicts = clause_verdicts(audit_run(*made.kept_run(load_contract(name).contract)))
+    judged = {clause for clause, verdict in verdicts.items() if verdict is ClauseVerdict.NOT_PROMISED}
+    assert clauses(prospect(name), Prospect.NOT_PROMISED) == judged
 
 
 def test_what_launch_refuses_is_told_by_clause() -> None:

@@ -40,7 +40,7 @@ class RefusesLongerPrompts(FakeVllm):
 
 
 def warm(found: Explanation) -> Outcome:
-    return next(outcome for name, outcome in found.outcomes.items() if name.startswith("warm "))
+    return next(outcome for name, outcome in found.outcomes.items() if name.startswith("warm, "))
 
 
 def crowded(found: Explanation) -> Outcome:

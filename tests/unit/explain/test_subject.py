@@ -102,10 +102,10 @@ def test_settings_of_two_runs_are_signs_as_what_was_recorded_is() -> None:
     [
         ({}, 1, ["cold", "with 7 others"]),
         ({}, 2, ["cold", "with 7 others", "other boot"]),
-        ({"cached_tokens": (0, 48)}, 1, ["cold", "warm 48 tokens", "with 7 others"]),
+        ({"cached_tokens": (0, 48)}, 1, ["cold", "warm, 48 tokens", "with 7 others"]),
         ({"cached_tokens": (None, None)}, 1, ["cold", "with 7 others"]),
-        ({"cached_tokens": (32, 48)}, 1, ["cold", "warm 32 tokens", "warm 48 tokens", "with 7 others"]),
-        ({"cached_tokens": (48, 48)}, 1, ["cold", "warm 48 tokens", "with 7 others"]),
+        ({"cached_tokens": (32, 48)}, 1, ["cold", "warm, 32 tokens", "warm, 48 tokens", "with 7 others"]),
+        ({"cached_tokens": (48, 48)}, 1, ["cold", "warm, 48 tokens", "with 7 others"]),
         ({"requests_in_flight": (1, 4)}, 1, ["cold", "with 3 others"]),
         ({"requests_in_flight": (3, 4)}, 1, ["cold", "with 2 others", "with 3 others"]),
         ({"turn": 1}, 1, ["cold", "after a's turns", "with 7 others"]),

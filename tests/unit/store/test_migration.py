@@ -14,11 +14,11 @@ import duckdb
 import pytest
 
 from agenteval.errors import QueryError
-from agenteval.records import FaultCount, Grade, TaskRecord, ToolCall
+from agenteval.records import CauseKind, Divergence, FaultCount, Grade, Level, TaskRecord, ToolCall
 from agenteval.schema import MIGRATIONS, VERSION
 from agenteval.store import RunReader, RunWriter, files_folder, list_runs, recover, run_query
 from agenteval.store.database import open_for_writing
-from agenteval.store.lines import to_line
+from agenteval.store.lines import parse_line, to_line
 from agenteval.store.tables import TABLES, rows_of
 
 from .conftest import make_call, make_episode, make_run, make_turn
@@ -27,6 +27,26 @@ EPISODE = make_episode(0)
 CALLS = tuple(replace(make_call(place), is_broken=None) for place in range(2))
 TURN = replace(make_turn(0), tool_calls=CALLS)
 GRADE = Grade(run_id="run-a", episode_id="run-a/00000", check=0, kind="turns", passed=True, reason="1 turn", weight=2.0)
+
+DIVERGENCE = Divergence(
+    run_id="run-a",
+    episode_a="run-a/00000",
+    episode_b="run-a/00001",
+    task="task",
+    variant="",
+    sample=0,
+    repeat_a=0,
+    repeat_b=1,
+    level=Level.TOKENS,
+    turn=0,
+    token=1,
+    text_a="a",
+    text_b="b",
+    margin_a=0.5,
+    margin_b=None,
+    cause="cached tokens differ: 0 against 16",
+    cause_kind=None,
+)
 
 
 @contextmanager
@@ -47,7 +67,7 @@ def old(database: Path, request: pytest.FixtureRequest) -> Path:
         for migration in MIGRATIONS[: request.param]:
             connection.execute(migration.sql)
             connection.execute("INSERT INTO agenteval_schema VALUES (?)", [migration.number])
-        for record in (make_run(), EPISODE, TURN, GRADE):
+        for record in (make_run(), EPISODE, TURN, GRADE, DIVERGENCE):
             for table, row in rows_of(json.loads(to_line(record))):
                 insert(connection, table, row)
     return database
@@ -117,15 +137,29 @@ def test_a_database_of_an_older_version_is_read_as_it_is(old: Path) -> None:
 
 def test_a_query_for_what_an_older_version_lacks_is_told_when_it_will_be_there(old: Path) -> None:
     """That it lacks something is said of no database of the newest version."""
-    query = "select is_broken from tool_calls"
+    query = "select count(cause_kind) from divergences"
     with pytest.raises(QueryError, match=rf"has schema \d, .* up to schema {VERSION} .* next run that is stored there"):
         run_query(old, query)
     with open_for_writing(old):
         pass
-    assert run_query(old, query).rows == [(None,), (None,)]
+    assert run_query(old, query).rows == [(1,)]
     with pytest.raises(QueryError) as caught:
         run_query(old, "select nothing from tool_calls")
     assert "schema" not in str(caught.value)
+
+
+def test_the_kind_of_an_older_cause_follows_from_its_words(old: Path) -> None:
+    reader = RunReader(path=old, run_id="run-a")
+    assert [item.cause_kind for item in reader.divergences()] == [None]
+    with open_for_writing(old):
+        pass
+    assert [item.cause_kind for item in reader.divergences()] == [CauseKind.CACHE]
+
+
+def test_an_older_runners_journal_has_divergences_without_a_kind() -> None:
+    line = json.loads(to_line(DIVERGENCE))
+    del line["cause_kind"]
+    assert parse_line(json.dumps(line).encode())["cause_kind"] is None
 
 
 def test_a_new_run_goes_into_a_database_of_an_older_version(old: Path) -> None:
@@ -153,9 +187,9 @@ def test_a_journal_that_a_runner_of_an_older_version_left_is_loaded_whole(old: P
 
 def test_a_migration_that_fails_leaves_the_database_as_it_was(old: Path) -> None:
     with opened(old, read_only=False) as connection:
-        connection.execute("DROP VIEW run_summary; CREATE TABLE run_summary (mine VARCHAR)")
+        connection.execute("CREATE TABLE sweep_pairs (mine VARCHAR)")
     before = schema_of(old)
-    with pytest.raises(Exception, match="run_summary"), open_for_writing(old):
+    with pytest.raises(Exception, match="sweep_pairs"), open_for_writing(old):
         pass
     assert schema_of(old) == before
 

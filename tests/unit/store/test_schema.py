@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 
 import duckdb
 from golden_files import check_golden
 
+from agenteval.audit import clause_verdicts
+from agenteval.records import ClauseVerdict, Evidence
 from agenteval.schema import MIGRATIONS, VERSION
-from agenteval.store import RunWriter
+from agenteval.store import RunWriter, run_query
 from agenteval.store.database import open_for_writing
 
 from .conftest import make_run
@@ -38,6 +41,24 @@ def test_plain_duckdb_opens_the_file(database: Path) -> None:
         pass
     with duckdb.connect(str(database), read_only=True) as connection:
         assert connection.execute("SELECT run_id FROM run_summary").fetchall() == [("run-a",)]
+
+
+def test_the_view_of_clauses_judges_as_the_audit_does(database: Path) -> None:
+    """A released migration is never edited, so the order of verdicts stands in SQL too."""
+    every = [found for size in range(1, len(ClauseVerdict) + 1) for found in combinations(ClauseVerdict, size)]
+    rows = {
+        f"run-{place}": [
+            Evidence(run_id=f"run-{place}", clause="cache", fact="f", verdict=verdict, expected="e", observed="o")
+            for verdict in found
+        ]
+        for place, found in enumerate(every)
+    }
+    for run_id, evidence in rows.items():
+        with RunWriter(database, make_run(run_id)) as writer:
+            for row in evidence:
+                writer.append(row)
+    found = dict(run_query(database, "SELECT run_id, verdict FROM clauses").rows)
+    assert found == {run_id: clause_verdicts(evidence)["cache"] for run_id, evidence in rows.items()}
 
 
 def test_migrations_are_numbered_from_one() -> None:

@@ -1,7 +1,4 @@
-"""What happened: frozen facts that the store keeps and the auditors read.
-
-Knows no database, no server and no agent. Times are seconds, moments are aware UTC, absence is None.
-"""
+"""What happened in a run, and what its comparison and its audit found."""
 
 from __future__ import annotations
 
@@ -365,64 +362,3 @@ class Divergence:
     cause: str
     cause_kind: CauseKind | None
     """None where a version before schema 4 stored it."""
-
-
-CellStatus = Literal["run", "reused", "refused", "failed", "stopped", "left"]
-"""`reused`: an equal run was in the database; `refused`: the contract cannot be kept here, which is a result; `left`:
-for another time, on the user's wish."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellOutcome:
-    """What became of one cell of a sweep."""
-
-    cell: str
-    values: dict[str, str]
-    """Axis to value."""
-    reference: str
-    """Name of the cell that it is compared with; its own where others are compared with it."""
-    status: CellStatus
-    run_id: str | None
-    """None where no run came to an end."""
-    message: str | None
-    """Why there is no run."""
-    elapsed_s: float
-    """From the start of its server to its verdict; 0 where nothing was run."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepRecord:
-    """A matrix of runs."""
-
-    sweep_id: str
-    name: str
-    description: str
-    definition: dict[str, Any]
-    """The sweep's file, as validated."""
-    started_at: datetime
-    elapsed_s: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedPair:
-    """An episode of a cell beside the one it was compared with: of its reference, or its own first repeat."""
-
-    cell: str
-    against: Literal["reference", "repeats"]
-    task: str
-    variant: str
-    sample: int
-    repeat_a: int
-    repeat_b: int
-    episode_a: str
-    episode_b: str
-    passed_a: bool | None
-    passed_b: bool | None
-    level: Level | None
-    """The loosest level at which they differ; None where they are equal in every bit."""
-    turn: int | None
-    token: int | None
-    margin_a: float | None
-    margin_b: float | None
-    cause_kind: CauseKind | None
-    cause: str | None
