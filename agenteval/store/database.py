@@ -122,6 +122,8 @@ def _opened(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     try:
         # Moments are read back in UTC, not in the zone of whoever reads.
         connection.execute("SET TimeZone = 'UTC'")
+        # Drawn on stdout where a query takes seconds, in the midst of data.
+        connection.execute("SET enable_progress_bar = false")
     except duckdb.Error:
         connection.close()
         raise

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from agenteval.compare import ORDER, Flips, Rate, flips, rate
 from agenteval.diff import Pair, RunDiff, diff_runs
+from agenteval.errors import DamagedRecordError
 from agenteval.records import CellOutcome, ComparedPair, Level, SweepRecord, Verdict
 from agenteval.store import RunReader, list_runs, read_sweep
 
@@ -125,12 +126,21 @@ def summarize_sweep(path: Path, sweep_id: str) -> SweepSummary:
         cells.append(
             CellSummary(
                 outcome=outcome,
-                verdict=Verdict(row["verdict"]) if row and row["verdict"] else None,
+                verdict=_verdict(row) if row else None,
                 episodes=row["finished_episodes"] if row else 0,
                 passed=rate(row["passed"], row["graded"]) if row else None,
             )
         )
     return SweepSummary(sweep=sweep, cells=tuple(cells), comparisons=tuple(comparisons))
+
+
+def _verdict(run: Mapping[str, Any]) -> Verdict | None:
+    if run["verdict"] is None:
+        return None
+    try:
+        return Verdict(run["verdict"])
+    except ValueError as error:
+        raise DamagedRecordError(run_id=run["run_id"], table="runs", reason=str(error)) from error
 
 
 def _comparison(outcome: CellOutcome, against: Against, pairs: Sequence[ComparedPair]) -> Comparison:

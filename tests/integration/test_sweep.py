@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from .conftest import SUITE, CommandLine, Done
@@ -62,6 +63,15 @@ def test_cells_that_were_run_are_taken_as_they_are(cli: CommandLine, file: Path)
     runs = [[cell["run_id"] for cell in json.loads(done.out)["cells"]] for done in (first, again)]
     assert runs[0] == runs[1]
     assert json.loads(again.out)["comparisons"] == json.loads(first.out)["comparisons"]
+
+
+def test_a_cells_verdict_that_no_run_writes_is_named(cli: CommandLine, file: Path) -> None:
+    cli("sweep", file, "--quiet")
+    with duckdb.connect(str(cli.db)) as connection:
+        connection.execute("UPDATE runs SET verdict = 'maybe'")
+    done = cli("sweep", "--show")
+    assert done.code == 2
+    assert "its table runs holds what no run writes: " in done.err
 
 
 def test_cells_can_be_left_for_later(cli: CommandLine, file: Path) -> None:
