@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import io
 import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from agenteval.cli.common import say
 from agenteval.cli.parser import build_parser
-from agenteval.errors import AgentevalError
+from agenteval.errors import AgentevalError, InputError
 
+_DATABASES = ("db", "db_b", "database")
+"""Options and arguments that name a database."""
+_ZIP = b"PK"
+_WRITING = frozenset({"run:run", "sweep:sweep", "db:import_runs"})
+"""Commands that write into the database."""
 CANNOT_TELL = 2
 """Exit status of every command that could not give its result."""
 
@@ -26,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         from agenteval import log
 
         log.configure(level=arguments.log_level, log_format=arguments.log_format)
+        # Before any connection is open: closing a database's file gives up every lock that this process has on it.
+        _open_archives(arguments)
         code: int = _load(arguments.command)(arguments)
     except AgentevalError as error:
         say(f"agenteval: {error}")
@@ -42,6 +51,34 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(f"{traceback.format_exc()}agenteval: a mistake in agenteval. Please report it, with the lines above.")
         return CANNOT_TELL
     return code
+
+
+def _open_archives(arguments: argparse.Namespace) -> None:
+    """Where an archive is named in a database's place, put the database that it becomes there.
+
+    Raises:
+        InputError: If the command writes, which an archive is not for.
+        StoreError: If the archive is damaged or newer.
+    """
+    named = {name: path for name in _DATABASES if (path := getattr(arguments, name, None)) is not None}
+    if not any(_begins_as_zip(path) for path in named.values()):
+        return
+    from agenteval.models import cache_folder
+    from agenteval.store.archive import is_archive, opened_archive
+
+    for name, path in named.items():
+        if is_archive(path):
+            if arguments.command in _WRITING:
+                raise InputError(f"{path} is an archive, which is only read. Name a database with --db.")
+            setattr(arguments, name, opened_archive(path, cache_folder() / "archives"))
+
+
+def _begins_as_zip(path: Path) -> bool:
+    """Told without importing what takes time.."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_ZIP)) == _ZIP
 
 
 def _load(name: str) -> Callable[..., int]:

@@ -136,10 +136,22 @@ def build_parser() -> argparse.ArgumentParser:
     form.add_argument("--json", action="store_true", help="print one JSON array of objects")
     form.add_argument("--csv", action="store_true", help="print CSV with a header")
     sql.set_defaults(command="database:query")
+    _add_db(commands.add_parser("db", help="keep a database as one small file, or read one", parents=[common]), common)
     tui = commands.add_parser("tui", help="browse runs and where trajectories part", parents=[common])
     tui.add_argument("database", type=Path, metavar="DB", nargs="?", help="the database (default: as --db)")
     tui.set_defaults(command="tui:browse")
     return parser
+
+
+def _add_db(db: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
+    actions = db.add_subparsers(title="actions", metavar="ACTION", required=True)
+    for name, function, text in (
+        ("export", "export", "write all runs into an archive, which --db takes too"),
+        ("import", "import_runs", "add an archive's runs to the database"),
+    ):
+        action = actions.add_parser(name, help=text, parents=[common])
+        action.add_argument("file", type=Path, metavar="FILE", help="the archive")
+        action.set_defaults(command=f"db:{function}")
 
 
 def _add_diff(diff: argparse.ArgumentParser) -> None:
