@@ -78,8 +78,10 @@ class BootAuditor:
         )
 
     def _answers(self, boot: Boot, end: BootEnd | None) -> Evidence:
-        # From the process's start on, since one that was new when we came has answered nobody else.
-        answered = None if end is None else end.metrics.get(ANSWERED)
+        # From the process's start on, since one that was new when we came has answered nobody else. One that an earlier
+        # run left had answered that one.
+        since_start = None if end is None else end.metrics.get(ANSWERED)
+        answered = counted(boot, end, ANSWERED) if boot.facts.get("served_before") else since_start
         return self._counted(
             boot, "requests that the process says it answered", answered, self._turns.get(boot.boot_id, 0)
         )

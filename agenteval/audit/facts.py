@@ -50,9 +50,13 @@ def server_section(boot: Boot, *names: str) -> dict[str, Any]:
     return section if isinstance(section, dict) else {}
 
 
+_IN_ORDER = ("stopped", "left running", "kept for the next run")
+"""How a boot ends whose server answered to the last."""
+
+
 def ended_in_order(end: BootEnd | None) -> bool:
     """Whether a boot ended when its episodes were over, so that the probes of its end could be sent."""
-    return end is not None and end.reason in ("stopped", "left running")
+    return end is not None and end.reason in _IN_ORDER
 
 
 def argument(boot: Boot, flag: str) -> str | None:

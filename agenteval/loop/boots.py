@@ -20,7 +20,7 @@ from agenteval.loop.probes import BootProber
 from agenteval.loop.stop import StoppedError, StopSwitch
 from agenteval.models import digest_folder
 from agenteval.records import Boot, BootEnd, EpisodePlan, Evidence, Model, Run
-from agenteval.server import ManagedServer, OutsideServer, Server, StartOptions
+from agenteval.server import ManagedServer, OutsideServer, Server, ServerKeeper, StartOptions
 
 _KEPT_LOG_CHARACTERS = 2_000
 """Of a dead server's log; the whole is in its file."""
@@ -37,6 +37,8 @@ class ManagedEngine:
     logs: Path
     """Folder of the server logs."""
     port: int | None = None
+    keeper: ServerKeeper | None = None
+    """Takes the server when the run is over, and gives one that an equal run has left; None starts and stops it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +76,10 @@ def open_boot(
     contract, writer, stop = setting.contract, setting.writer, setting.stop
     boot_id = f"{run.run_id}/boot-{number}"
     started_at = datetime.now(UTC)
-    server = _open_server(boot_id, contract, engine, _or_stop(stop, observer.starting))
+    kept = engine.keeper.take(engine.plan) if isinstance(engine, ManagedEngine) and engine.keeper else None
+    server = kept or _open_server(boot_id, contract, engine, _or_stop(stop, observer.starting))
     connection = open_connection(contract.batching.concurrency)
+    is_over = False
     try:
         stop.on_second(server.kill if isinstance(server, ManagedServer) else None)
         session = BootSession(
@@ -86,7 +90,7 @@ def open_boot(
             connection=connection,
         )
         _check_request_fields(contract, session)
-        boot = _record(boot_id, run.run_id, server, started_at)
+        boot = _record(boot_id, run.run_id, server, started_at, served_before=server is kept)
         writer.append(boot)()
         observer.probing()
         prober = BootProber(contract, session, hand_over=writer.append, check_over=stop.check)
@@ -96,12 +100,14 @@ def open_boot(
         # A server that has died, or a user who wants no more, ends the boot without them; the auditors see that.
         with suppress(ServerError, StoppedError):
             prober.probe_end()
+            is_over = True
     finally:
         connection.close()
         metrics = server.metrics()
         # A dying process of ours looks alive for a moment after it has stopped answering; others' may publish none.
         was_alive = bool(metrics) if isinstance(server, ManagedServer) else server.is_alive()
-        reason = server.stop()
+        keeper = engine.keeper if isinstance(engine, ManagedEngine) and is_over and was_alive else None
+        reason = server.stop() if keeper is None or not isinstance(server, ManagedServer) else keeper.keep(server)
         stop.on_second(None)
         if not was_alive and not stop.is_forced:
             reason = f"no longer answered: {server.last_log_lines()[-_KEPT_LOG_CHARACTERS:]}"
@@ -182,7 +188,7 @@ def _check_request_fields(contract: Contract, session: BootSession) -> None:
     check_accepted(rules, session.server.facts.request_fields, contract.name)
 
 
-def _record(boot_id: str, run_id: str, server: Server, started_at: datetime) -> Boot:
+def _record(boot_id: str, run_id: str, server: Server, started_at: datetime, *, served_before: bool) -> Boot:
     managed = server if isinstance(server, ManagedServer) else None
     return Boot(
         boot_id=boot_id,
@@ -193,5 +199,5 @@ def _record(boot_id: str, run_id: str, server: Server, started_at: datetime) -> 
         base_url=server.base_url,
         argv=() if managed is None else managed.plan.argv,
         env={} if managed is None else dict(managed.plan.env),
-        facts={**server.facts.as_json(), "metrics": server.metrics()},
+        facts={**server.facts.as_json(), "metrics": server.metrics(), "served_before": served_before},
     )

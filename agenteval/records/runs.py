@@ -151,7 +151,8 @@ class Boot:
     env: dict[str, str]
     """Engine variables that were set; never a key."""
     facts: dict[str, Any]
-    """What the server said of itself: version, server_info, cache config, log lines."""
+    """What the server said of itself: version, server_info, cache config, log lines; and `served_before`, whether it is
+    ours and an earlier run has used it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +163,7 @@ class BootEnd:
     run_id: str
     ended_at: datetime
     reason: str
-    """`stopped` by us, `left running` where it is not ours, or how it ended by itself."""
+    """`stopped` by us, `left running` where it is not ours, `kept for the next run`, or how it ended by itself."""
     metrics: dict[str, float]
     """The server's own counters at the end, empty where it no longer answered."""
     model_digest: str | None

@@ -6,19 +6,20 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Protocol
 
 import pydantic
 
-from agenteval.digest import canonical_json
+from agenteval.digest import canonical_json, digest_json
 from agenteval.errors import AgentevalError, RunStoppedError, UnsupportedClauseError
 from agenteval.launch import EngineFacts, plan_launch
 from agenteval.lock import Lock, compare_locks
 from agenteval.loop import ManagedEngine, Observer, RunRequest, StopSwitch, execute_run, lock_of
 from agenteval.records import CellOutcome, CellStatus, Model
+from agenteval.server import ServerKeeper
 from agenteval.spec import Selection, Suite, load_suite, select_variants
 from agenteval.store import files_folder, finished_runs
 from agenteval.sweep.cells import Cell, Sweep
@@ -85,6 +86,8 @@ class _Job:
 
     cell: Cell
     request: RunRequest
+    engine: ManagedEngine
+    """The request's."""
     memory_bytes: int
 
 
@@ -112,7 +115,7 @@ def run_cells(sweep: Sweep, setting: SweepSetting, observer: SweepObserver, stop
             outcomes[cell.name] = planned
             observer.cell_ended(planned)
     crew = _Crew(budget_of(sweep.file.servers, setting.facts), setting, observer, stop)
-    outcomes |= {outcome.cell: outcome for outcome in crew.run(jobs)}
+    outcomes |= {outcome.cell: outcome for outcome in crew.run(_groups(jobs))}
     return [outcomes[cell.name] for cell in sweep.cells]
 
 
@@ -144,7 +147,8 @@ def _plan(cell: Cell, sweep: Sweep, suite: Suite, setting: SweepSetting) -> _Job
     run_id = _run_before(request, setting.database)
     if run_id is not None:
         return _outcome(cell, "reused", run_id=run_id)
-    return _Job(cell=cell, request=request, memory_bytes=server_bytes(cell.contract, model, setting.facts))
+    memory_bytes = server_bytes(cell.contract, model, setting.facts)
+    return _Job(cell=cell, request=request, engine=engine, memory_bytes=memory_bytes)
 
 
 def _run_before(request: RunRequest, database: Path) -> str | None:
@@ -162,60 +166,77 @@ def _run_before(request: RunRequest, database: Path) -> str | None:
     return None
 
 
+def _groups(jobs: Sequence[_Job]) -> list[list[_Job]]:
+    """Jobs whose server is started in the same way and can go on from one to the next, in order of the first of each.
+
+    A cache that is shared would carry what one cell left behind into the next, so such a cell has a server of its own.
+    """
+    groups: dict[str, list[_Job]] = {}
+    for job in jobs:
+        plan, contract = job.engine.plan, job.cell.contract
+        alone = job.cell.name if contract.cache.mode == "shared" else None
+        key = digest_json([list(plan.argv), plan.env, job.engine.model.digest, alone])
+        groups.setdefault(key, []).append(job)
+    return list(groups.values())
+
+
 class _Crew:
-    """One thread a running cell."""
+    """One thread a running server."""
 
     def __init__(self, budget: Budget, setting: SweepSetting, observer: SweepObserver, stop: SweepStop) -> None:
         self._budget, self._setting, self._observer, self._stop = budget, setting, observer, stop
         self._outcomes: dict[str, CellOutcome] = {}
         self._crash: BaseException | None = None
 
-    def run(self, jobs: Sequence[_Job]) -> list[CellOutcome]:
-        """Run all jobs, in order as far as memory admits.
+    def run(self, groups: Sequence[Sequence[_Job]]) -> list[CellOutcome]:
+        """Run all groups, in order as far as memory admits, each one's jobs one after another on one server.
 
         Raises:
             BaseException: Whatever a thread met that is no error of a run.
         """
-        waiting, running = list(jobs), dict[threading.Thread, _Job]()
+        waiting, running = list(groups), dict[threading.Thread, int]()
         while waiting or running:
-            running = {thread: job for thread, job in running.items() if thread.is_alive()}
+            running = {thread: taken for thread, taken in running.items() if thread.is_alive()}
             if self._crash is not None:
                 self._stop.ask()
                 waiting.clear()
-            taken = [job.memory_bytes for job in running.values()]
-            fitting = next((job for job in waiting if self._budget.admits(taken, job.memory_bytes)), None)
-            if fitting is None:
+            admitted = (group for group in waiting if self._budget.admits([*running.values()], group[0].memory_bytes))
+            group = next(admitted, None)
+            if group is None:
                 # Polled rather than joined, so that a signal reaches the main thread at once.
                 time.sleep(_POLL_S)
                 continue
-            waiting.remove(fitting)
-            thread = threading.Thread(target=self._work, args=(fitting,), name=f"cell-{fitting.cell.name}", daemon=True)
-            running[thread] = fitting
+            waiting.remove(group)
+            thread = threading.Thread(target=self._work, args=(group,), name=f"cell-{group[0].cell.name}", daemon=True)
+            running[thread] = group[0].memory_bytes
             thread.start()
         if self._crash is not None:
             raise self._crash
-        return [self._outcomes[job.cell.name] for job in jobs]
+        return [self._outcomes[job.cell.name] for group in groups for job in group]
 
-    def _work(self, job: _Job) -> None:
+    def _work(self, group: Sequence[_Job]) -> None:
+        keeper = ServerKeeper()
         try:
-            outcome = self._attempt(job)
+            for job in group:
+                outcome = self._attempt(job, keeper if len(group) > 1 else None)
+                self._outcomes[job.cell.name] = outcome
+                self._observer.cell_ended(outcome)
         # A thread cannot raise to anyone; the main thread raises it again.
         except BaseException as error:
             self._crash = self._crash or error
-            return
-        self._outcomes[job.cell.name] = outcome
-        self._observer.cell_ended(outcome)
+        finally:
+            keeper.close()
 
-    def _attempt(self, job: _Job) -> CellOutcome:
+    def _attempt(self, job: _Job, keeper: ServerKeeper | None) -> CellOutcome:
         if self._stop.is_asked:
             return _outcome(job.cell, "stopped", message="the sweep was stopped")
         started = time.monotonic()
         status: CellStatus = "run"
         run_id = message = None
         try:
-            run_id = execute_run(
-                job.request, self._setting.database, self._observer.watch(job.cell), self._stop.switch()
-            ).run_id
+            request = replace(job.request, engine=replace(job.engine, keeper=keeper))
+            observer = self._observer.watch(job.cell)
+            run_id = execute_run(request, self._setting.database, observer, self._stop.switch()).run_id
         except UnsupportedClauseError as error:
             status, message = "refused", str(error)
         except RunStoppedError as error:

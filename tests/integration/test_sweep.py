@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import httpx
 import pytest
 
 from .conftest import SUITE, CommandLine, Done
@@ -108,6 +109,46 @@ def test_a_cell_that_breaks_off_spares_the_others_and_is_run_next_time(
     assert statuses(done)["strict"] == "failed"
     monkeypatch.delenv("FAKE_VLLM_DIE_AFTER_REQUESTS")
     assert statuses(cli("sweep", file, "--json", "--quiet"))["strict"] == "run"
+
+
+SAME_SERVER = """\
+name: drawn
+description: Two temperatures on one server, and the control on its own.
+suite: {suite}
+samples: 1
+select: {{limit: 2}}
+axes:
+  serving:
+    greedy: {{extends: strict, model: {model}}}
+    drawn: {{extends: strict, model: {model}, contract: {{sampling: {{temperature: 0.7}}}}}}
+    control: {{extends: default, model: {model}}}
+    drawn-control: {{extends: default, model: {model}, contract: {{sampling: {{temperature: 0.7}}}}}}
+reference: {{serving: greedy}}
+servers: {{at_once: 1}}
+"""
+
+
+def test_cells_that_start_a_server_alike_share_it_unless_its_cache_is_shared(cli: CommandLine, file: Path) -> None:
+    file.write_text(SAME_SERVER.format(suite=SUITE, model=cli.model))
+    done = cli("sweep", file, "--json", "--quiet")
+    assert {cell["verdict"] for cell in json.loads(done.out)["cells"][:2]} == {"kept"}
+    boots = cli.sql(
+        "select r.contract, b.base_url, b.reason, b.facts->>'served_before' served_before from boots b "
+        "join runs r using (run_id) order by b.started_at"
+    )
+    assert [(boot["contract"], boot["served_before"]) for boot in boots] == [
+        ("greedy", "false"),
+        ("drawn", "true"),
+        ("control", "false"),
+        ("drawn-control", "false"),
+    ]
+    assert boots[0]["base_url"] == boots[1]["base_url"]
+    assert [boot["reason"] for boot in boots] == ["kept for the next run"] * 2 + ["stopped"] * 2
+    for boot in boots:
+        with pytest.raises(httpx.HTTPError):
+            httpx.get(f"{boot['base_url']}/health", timeout=2.0)
+    run_id = json.loads(done.out)["cells"][1]["run_id"]
+    assert cli("verify", run_id).code == 0
 
 
 def test_the_whole_is_in_the_database(cli: CommandLine, file: Path) -> None:

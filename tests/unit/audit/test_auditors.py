@@ -104,6 +104,17 @@ def answered(more: int) -> Change:
     return lambda facts, turns: (made.with_end(facts, len(turns) + more), turns)
 
 
+def kept_server(*, before: int, more: int = 0) -> Change:
+    """An earlier run has left the server, which had answered so many requests when this one came."""
+
+    def change(facts: RunFacts, turns: list[Turn]) -> Recorded:
+        metrics = {**facts.boots[0][0].facts["metrics"], "vllm:request_success_total": float(before)}
+        facts = made.with_server(facts, served_before=True, metrics=metrics)
+        return made.with_end(facts, before + len(turns) + more), turns
+
+    return change
+
+
 def put_off(*, hits: float, cached: float) -> Change:
     """The scheduler looked some requests up more than once, for want of room."""
     return end(prefix_cache_hits=hits, prefix_cache_queries=500.0, prompt_tokens=100.0, prompt_tokens_cached=cached)
@@ -519,6 +530,9 @@ TABLE: list[tuple[str, str, str, dict[str, Any], Change | None, ClauseVerdict]] 
     ("boot", "fewer tokens written than told", "strict", {}, end(generation_tokens=1.0), BREACHED),
     ("boot", "more tokens written than recorded", "strict", {}, end(generation_tokens=9999.0), UNPROVEN),
     ("boot", "tokens not counted", "strict", {}, end(prompt_tokens=None), UNPROVEN),
+    ("boot", "a server that an earlier run left", "strict", {}, kept_server(before=40), KEPT),
+    ("boot", "such a server answered fewer", "strict", {}, kept_server(before=40, more=-1), BREACHED),
+    ("boot", "such a server answered more", "strict", {}, kept_server(before=40, more=1), UNPROVEN),
     ("boot", "no counter", "strict", {}, end(request_success=None), UNPROVEN),
     ("tools", "equal", "strict", {}, None, KEPT),
     ("tools", "another result", "strict", {}, call_of(result="other"), BREACHED),
