@@ -62,7 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
             parents=[common],
             description="Write what runs came to as one HTML page that opens offline, or as Markdown for a pull "
             "request: verdicts with their evidence, how much differs with intervals, where and why, examples, costs. "
-            "Every run after the first is compared with the first.",
+            "Every other run is compared with the reference.",
             epilog="Exit status: 0 written, 2 could not.",
         )
     )
@@ -176,7 +176,17 @@ def _add_diff(diff: argparse.ArgumentParser) -> None:
 def _add_report(report: argparse.ArgumentParser) -> None:
     report.add_argument("runs", metavar="RUN", nargs="*", help="ids, or the starts of ids (default: the last run)")
     report.add_argument("--html", type=Path, metavar="FILE", help="write the page to this file")
-    report.add_argument("--markdown", action="store_true", help="print Markdown (the default without --html)")
+    report.add_argument(
+        "--markdown",
+        type=Path,
+        nargs="?",
+        const=Path("-"),
+        metavar="FILE",
+        help="write Markdown to this file, or print it (the default without --html)",
+    )
+    report.add_argument(
+        "--reference", metavar="RUN", help="compare every other run with this one (default: the first that is named)"
+    )
     report.set_defaults(command="report:report")
 
 

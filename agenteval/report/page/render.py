@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from datetime import UTC, datetime
 from typing import Any
 
 import jinja2
@@ -9,12 +11,17 @@ from markupsafe import Markup
 
 import agenteval
 from agenteval.compare import ORDER, quantiles
+from agenteval.log import printable
 from agenteval.report.diff_text import flips_text, mean_text, rate_text
-from agenteval.report.page.plots import margins_plot, rates_plot, turns_plot
-from agenteval.report.page.values import Report, differing_calls
+from agenteval.report.page.plots import FEWEST_BARS, bars_plot, rates_plot
+from agenteval.report.page.values import ComparisonPart, Report, RunPart
 from agenteval.report.text import verdict_line
 
-_MARKS = {"kept": "✓", "breached": "✗", "unproven": "?", "not promised": "-", "diverged": "≠"}
+_MARKS = {"kept": "✓", "breached": "✗", "unproven": "?", "not promised": "-", "diverged": "≠", "none": "…"}
+_FACT = 600
+"""Characters of a fact that are shown; the database and --json hold all."""
+_UNPAIRED_SHOWN = 20
+"""Episodes without a partner that are named."""
 
 
 def report_html(report: Report) -> str:
@@ -25,52 +32,113 @@ def report_html(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_shown,
     )
-    environment.filters["count"] = lambda value: "unknown" if value is None else f"{value:,}"
-    environment.filters["rate"] = rate_text
-    environment.filters["mean"] = mean_text
-    environment.filters["nats"] = lambda value: "-" if value is None else f"{value:.4g}"
-    environment.filters["duration"] = _duration
+    environment.filters |= {
+        "count": lambda value: "unknown" if value is None else f"{value:,}",
+        "cut": _cut,
+        "duration": _duration,
+        "logprob": lambda value: "-" if value is None else f"{value:.6f}",
+        "mean": mean_text,
+        "moment": _moment,
+        "nats": lambda value: "-" if value is None else f"{value:.4g}",
+        "rate": rate_text,
+    }
+    # The templates' macros see globals, and are read once whatever page includes them.
+    environment.globals |= {"marks": _MARKS}
     return environment.get_template("page.html.j2").render(
-        report=report,
+        title=report_title(report),
         version=agenteval.__version__,
         levels=ORDER,
-        marks=_MARKS,
-        comparisons=[_comparison(part) for part in report.comparisons],
-        rates_plot=_markup(rates_plot({part.name: part.diff.rates for part in report.comparisons}))
-        if report.comparisons
-        else None,
-        verdicts=[
-            None
-            if part.summary.verdict is None
-            else verdict_line(part.summary, part.summary.verdict).partition(": ")[2]
-            for part in report.runs
-        ],
-        differing_calls=differing_calls,
+        clauses=list(dict.fromkeys(clause.name for part in report.runs for clause in part.clauses)),
+        runs=[_run(place, part) for place, part in enumerate(report.runs)],
+        comparisons=[_comparison(place, part) for place, part in enumerate(report.comparisons)],
+        rates_plot=_rates(report) if report.comparisons else None,
+        unpaired_shown=_UNPAIRED_SHOWN,
     )
 
 
-def _comparison(part: Any) -> dict[str, Any]:
-    """One comparison's values, its plots among them."""
-    diff, level = part.diff, part.level
-    turns, margins = diff.first_turns(level), diff.margins(level)
+def report_title(report: Report) -> str:
+    """What a report is of."""
+    suites = ", ".join(dict.fromkeys(part.summary.run.suite for part in report.runs))
+    return f"{suites}: {', '.join(part.name for part in report.runs)}"
+
+
+def verdict_of(part: RunPart) -> tuple[str, str]:
+    """A run's verdict and what it means there; `none` and why where it came to none."""
+    summary = part.summary
+    if summary.verdict is not None:
+        return summary.verdict.value, verdict_line(summary, summary.verdict).partition(": ")[2]
+    if summary.end is None:
+        return "none", "it is still running, or its runner died"
+    return "none", _cut(f"{summary.end.status}: {summary.end.message or 'no reason was recorded'}")
+
+
+def _run(place: int, part: RunPart) -> dict[str, Any]:
+    """One run's values for the templates."""
+    verdict, meaning = verdict_of(part)
+    words = part.summary.run.facts.get("argv")
     return {
+        "id": f"run-{place}",
         "part": part,
-        "diff": diff,
-        "rates": diff.rates,
-        "differing": sum(pair.differs(level) for pair in diff.pairs),
-        "flips": flips_text(diff.flips),
-        "turns": sorted(turns.items()),
-        "quantiles": quantiles(margins),
-        "causes": diff.causes(level).most_common(),
-        "turns_plot": _markup(turns_plot(turns)) if turns else None,
-        "margins_plot": _markup(margins_plot(margins)) if margins else None,
+        "verdict": verdict,
+        "meaning": meaning,
+        "clauses": {clause.name: clause.verdict for clause in part.clauses},
+        "command": shlex.join(["agenteval", *map(str, words)]) if isinstance(words, list) else "not recorded",
     }
 
 
-def _markup(svg: str) -> Any:
-    """SVG of our own making, which the template takes as it stands."""
-    return Markup(svg)  # noqa: S704  (drawn from numbers and our own names, which matplotlib escapes)
+def _comparison(place: int, part: ComparisonPart) -> dict[str, Any]:
+    """One comparison's values for the templates, its plots among them."""
+    diff, level = part.diff, part.level
+    found = diff.first_turns(level)
+    turns = [(str(turn), found[turn]) for turn in range(max([*found, FEWEST_BARS - 1]) + 1)]
+    margins = [(group.text, group.pairs) for group in part.margins]
+    return {
+        "id": f"comparison-{place}",
+        "part": part,
+        "rates": diff.rates,
+        "differing": sum(pair.differs(level) for pair in diff.pairs),
+        "flips": flips_text(diff.flips),
+        "turns": [(turn, pairs) for turn, pairs in turns if pairs],
+        "margins": [(text, pairs) for text, pairs in margins if pairs],
+        "quantiles": quantiles(diff.margins(level)),
+        "causes": [(kind.value, pairs) for kind, pairs in diff.causes(level).most_common()],
+        "turns_plot": _bars(f"turns-{place}", "first turn that differs", turns),
+        "margins_plot": _bars(f"margins-{place}", "margin there, in nats", margins),
+    }
+
+
+def _bars(name: str, label: str, counts: list[tuple[str, int]]) -> Markup | None:
+    if not any(pairs for _, pairs in counts):
+        return None
+    told = "; ".join(f"{text}: {pairs}" for text, pairs in counts if pairs)
+    return bars_plot(counts, name=name, label=label, alternative=f"Bars: pairs by {label}. {told}.")
+
+
+def _rates(report: Report) -> Markup:
+    told = "; ".join(
+        f"{part.name}: {', '.join(f'{level.value} {rate_text(found)}' for level, found in part.diff.rates.items())}"
+        for part in report.comparisons
+    )
+    return rates_plot(
+        [(part.name, part.diff.rates) for part in report.comparisons],
+        alternative=f"Dots with intervals: share of pairs that differ at each level. {printable(told)}.",
+    )
+
+
+def _shown(value: Any) -> Any:
+    """Whatever a template puts out: text without characters that steer, wherever it came from."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _cut(text: str) -> str:
+    left_out = len(text) - _FACT
+    return text if left_out <= 0 else f"{text[:_FACT]} … ({left_out:,} characters more)"
+
+
+def _moment(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _duration(seconds: float | None) -> str:

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 
 from agenteval.audit import clause_verdicts
-from agenteval.compare import (
-    Mean,
-    Rate,
-    Trajectory,
-    Variety,
-    margin_at,
-    pass_at_k,
-    pass_hat_k,
-    rate,
-    varieties,
-)
+from agenteval.compare import ORDER, Mean, Rate, Trajectory, Variety, pass_at_k, pass_hat_k, rate, varieties
 from agenteval.diff import Pair, RunDiff, diff_runs, trajectories_of
-from agenteval.log import printable
-from agenteval.records import Evidence, Level, RunCosts, ToolCall, Turn
-from agenteval.report.sides import aftermath_text
+from agenteval.records import Evidence, Level, Run, RunCosts
+from agenteval.report.page.examples import Example, make_example
+from agenteval.report.page.origin import engine_text, machine_text
 from agenteval.report.summary import RunSummary, summarize
-from agenteval.report.text import divergence_place
 from agenteval.store import RunReader
 
 EXAMPLES = 5
 """Divergences of each comparison that are shown from both sides."""
-_BEFORE, _AFTER, _LONG = 160, 160, 600
-"""Characters shown before and after the token that differs, and of a call or result."""
+MARGIN_EDGES = {0.0: "0, a tie", 1 / 16: "to 1/16", 1 / 8: "to 1/8", 1 / 4: "to 1/4", 1 / 2: "to 1/2", 1.0: "to 1"}
+"""Upper bound in nats of each group of margins, and its name; in half precision logits lie such steps apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +54,11 @@ class SampleRate:
 class RunPart:
     """One run of the report."""
 
+    name: str
+    """Its contract, with the end of its id where several runs of the report have that contract."""
     summary: RunSummary
+    engine: str
+    machine: str
     clauses: tuple[Clause, ...]
     passed: Rate
     tasks: tuple[TaskRate, ...]
@@ -78,30 +72,12 @@ class RunPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SideText:
-    """One side of an example, around the token that differs."""
+class MarginCount:
+    """Pairs whose margin, where they part, lies in one range."""
 
-    before: str
-    token: str
-    after: str
-    logprob: float | None
-    runner_up: str | None
-    margin: float | None
-    cached_tokens: int | None
-    requests_in_flight: int
-    calls: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
-    """One divergence from both sides."""
-
-    label: str
-    place: str
-    signs: tuple[str, ...]
-    aftermath: str
-    sides: tuple[SideText, SideText] | None
-    """None where one side has no such turn."""
+    text: str
+    """The range, such as `to 1/8`."""
+    pairs: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +88,8 @@ class ComparisonPart:
     diff: RunDiff
     level: Level
     """The level of which turns, margins and causes are told: tokens, or logprobs where no token differs."""
+    margins: tuple[MarginCount, ...]
+    """Every group, also the empty ones."""
     examples: tuple[Example, ...]
 
 
@@ -133,23 +111,55 @@ def make_report(readers: Sequence[RunReader]) -> Report:
         UnknownNameError: If there is no such run.
         StoreError: If a database cannot be read.
     """
-    runs = tuple(_run_part(reader) for reader in readers)
+    summaries = [summarize(reader) for reader in readers]
+    names = run_names([summary.run for summary in summaries])
+    runs = tuple(map(_run_part, readers, summaries, names))
     first = readers[0]
     comparisons = [
-        _comparison(f"{part.summary.run.contract}: repeats", reader, None)
+        _comparison(f"{part.name}: repeats", reader, None)
         for reader, part in zip(readers, runs, strict=True)
         if part.summary.pairs
     ]
-    names = [part.summary.run.contract for part in runs]
     comparisons += [
-        _comparison(f"{name} against {names[0]}", first, reader)
+        _comparison(f"{name} against {names[0]}", first, reader, names=(names[0], name))
         for name, reader in zip(names[1:], readers[1:], strict=True)
     ]
     return Report(runs=runs, comparisons=tuple(comparisons))
 
 
-def _run_part(reader: RunReader) -> RunPart:
-    summary = summarize(reader)
+def run_names(runs: Sequence[Run]) -> list[str]:
+    """What each run is called in a report: its contract, as far as that tells it from the others.
+
+    Args:
+        runs: Different ones.
+    """
+    contracts = Counter(run.contract for run in runs)
+    ends = [f"{run.contract} {run.run_id.rpartition('-')[2]}" for run in runs]
+    return [
+        run.contract
+        if contracts[run.contract] == 1
+        else end
+        if ends.count(end) == 1
+        else f"{run.contract} {run.run_id}"
+        for run, end in zip(runs, ends, strict=True)
+    ]
+
+
+def margin_counts(margins: Iterable[float]) -> tuple[MarginCount, ...]:
+    """Margins in groups that are the same in every report, so that reports can be laid beside each other.
+
+    The group below 0 is left out where it is empty, as it is wherever the likeliest token was drawn.
+
+    Args:
+        margins: Nats; below 0 where sampling drew another token than the likeliest.
+    """
+    texts = ["below 0", *MARGIN_EDGES.values(), "above 1"]
+    counts = Counter(0 if margin < 0 else 1 + bisect_left(list(MARGIN_EDGES), margin) for margin in margins)
+    first = 0 if counts[0] else 1
+    return tuple(MarginCount(text=texts[place], pairs=counts[place]) for place in range(first, len(texts)))
+
+
+def _run_part(reader: RunReader, summary: RunSummary, name: str) -> RunPart:
     verdicts = clause_verdicts(summary.evidence) if summary.is_judged else {}
     clauses = tuple(
         Clause(
@@ -166,7 +176,10 @@ def _run_part(reader: RunReader) -> RunPart:
             by_task.setdefault(episode.plan.task, []).append(passed)
     end = summary.end
     return RunPart(
+        name=name,
         summary=summary,
+        engine=engine_text(summary.run, [boot for boot, _ in reader.boots()]),
+        machine=machine_text(summary.run),
         clauses=clauses,
         passed=rate(summary.passing, summary.passing + summary.failing),
         tasks=tuple(TaskRate(task=task, passed=rate(sum(found), len(found))) for task, found in by_task.items()),
@@ -201,59 +214,31 @@ def _varieties(reader: RunReader, summary: RunSummary) -> tuple[Variety, ...]:
     return tuple(found for found in varieties(trajectories) if found.episodes > 1)
 
 
-def _comparison(name: str, a: RunReader, b: RunReader | None) -> ComparisonPart:
+def _comparison(
+    name: str, a: RunReader, b: RunReader | None, *, names: tuple[str, str] | None = None
+) -> ComparisonPart:
+    """Two runs beside each other, or the repeats of one, which have no names of their own."""
     diff = diff_runs(a, b)
     level = Level.TOKENS if diff.diverging(Level.TOKENS) else Level.LOGPROBS
-    examples = tuple(_example(pair, *trajectories_of(a, b, pair)) for pair in diff.diverging(level)[:EXAMPLES])
-    return ComparisonPart(name=name, diff=diff, level=level, examples=examples)
-
-
-def _example(pair: Pair, a: Trajectory, b: Trajectory) -> Example:
-    found = pair.divergence
-    assert found is not None
-    assert pair.aftermath is not None
-    sides = None
-    if found.turn < min(len(a.turns), len(b.turns)):
-        left, right = a.turns[found.turn], b.turns[found.turn]
-        sides = (_side(left, found.token), _side(right, found.token))
-    return Example(
-        label=printable(pair.label),
-        place=divergence_place(found),
-        signs=tuple(map(printable, pair.signs)),
-        aftermath=aftermath_text(pair.aftermath, a, b),
-        sides=sides,
+    return ComparisonPart(
+        name=name,
+        diff=diff,
+        level=level,
+        margins=margin_counts(diff.margins(level)),
+        examples=tuple(
+            make_example(pair, *trajectories_of(a, b, pair), names=names)
+            for pair in most_telling(diff.diverging(level))[:EXAMPLES]
+        ),
     )
 
 
-def _side(turn: Turn, token: int | None) -> SideText:
-    place = len(turn.output_tokens) if token is None else token
-    is_there = place < len(turn.output_ids)
-    return SideText(
-        before=_cut("".join(turn.output_tokens[:place]), _BEFORE, from_end=True),
-        token=printable(turn.output_tokens[place]) if is_there else "",
-        after=_cut("".join(turn.output_tokens[place + 1 :]), _AFTER),
-        logprob=turn.logprobs[place] if is_there else None,
-        runner_up=printable(turn.runner_up_tokens[place] or "") if is_there else None,
-        margin=margin_at(turn, place) if is_there else None,
-        cached_tokens=turn.cached_tokens,
-        requests_in_flight=turn.requests_in_flight,
-        calls=tuple(_call(call) for call in turn.tool_calls),
-    )
-
-
-def _call(call: ToolCall) -> str:
-    error = f" (error: {call.error})" if call.error is not None else ""
-    return _cut(f"{call.tool}({call.arguments}) → {call.result}{error}", _LONG)
-
-
-def _cut(text: str, characters: int, *, from_end: bool = False) -> str:
-    """A text that fits, safe to show; what is left out is said."""
-    if len(text) > characters:
-        text = f"… {text[-characters:]}" if from_end else f"{text[:characters]} …"
-    return printable(text)
-
-
-def differing_calls(example: Example) -> Iterator[tuple[str, str]]:
-    """Calls of both sides, the nth beside the nth; empty text where a side has none."""
-    if example.sides is not None:
-        yield from zip_longest(example.sides[0].calls, example.sides[1].calls, fillvalue="")
+def most_telling(pairs: Iterable[Pair]) -> list[Pair]:
+    """Pairs that differ, the loosest level first, and at each level one of every task variant before a second one."""
+    seen: Counter[tuple[Level, str, str]] = Counter()
+    ranks: list[tuple[int, int, int, Pair]] = []
+    for pair in pairs:
+        assert pair.divergence is not None
+        key = (pair.divergence.level, pair.task, pair.variant)
+        ranks.append((-ORDER.index(pair.divergence.level), seen[key], len(ranks), pair))
+        seen[key] += 1
+    return [pair for *_, pair in sorted(ranks, key=lambda rank: rank[:3])]
