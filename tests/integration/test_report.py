@@ -30,7 +30,7 @@ def test_markdown_has_verdicts_clauses_rates_and_examples(cli: CommandLine, runs
         r"\| clause \| strict \| default \|",
         r"\| cache \| ✅ kept \| ✅ kept \|",
         r"\| default against strict \| 6 \| 100% \(61-100\) \|",
-        r"<details><summary>Where they part: 3 of 8 shown</summary>",
+        r"<details><summary>Where they part: 3 of \d+ shown</summary>",
     ):
         assert re.search(f"^{line}", done.out, re.MULTILINE), line
 
