@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import json
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from agenteval import models
 from agenteval.cli.common import emit, say, stop_on_signals
 from agenteval.cli.progress import StatusLine, StepLine
+from agenteval.client import Exchange
 from agenteval.compare import Trajectory, passed_by_episode
 from agenteval.contract import load_contract
-from agenteval.errors import InputError, ModelError, UnknownNameError
+from agenteval.diff import settings_of
+from agenteval.errors import InputError, ModelError, ServerError, UnknownNameError
 from agenteval.explain import (
     Explanation,
     Replayer,
@@ -28,26 +35,102 @@ from agenteval.explain import (
 from agenteval.judge import contract_of
 from agenteval.launch import LaunchPlan, plan_launch
 from agenteval.log import printable
-from agenteval.loop import StopSwitch
-from agenteval.records import Run
-from agenteval.report.explanation import explanation_exit_code, explanation_json, explanation_text
-from agenteval.server import ManagedServer, OutsideServer, StartOptions, end_orphans, read_engine_facts
+from agenteval.loop import StoppedError, StopSwitch
+from agenteval.records import UNKNOWN_DIGEST, Model, Run
+from agenteval.report.explanation import (
+    explanation_exit_code,
+    explanation_json,
+    explanation_text,
+    trial_result,
+)
+from agenteval.server import ManagedServer, OutsideServer, Server, StartOptions, end_orphans, read_engine_facts
 from agenteval.store import RunReader, files_folder, run_ids
+
+_EXCHANGES = ".ndjson"
+"""End of the name of a file of exchanges; journals of runs end otherwise."""
+_BOOTS = 2
+"""Starts of the server where --boots does not say."""
 
 
 def explain_divergence(arguments: argparse.Namespace) -> int:
     """Replay the turn where two episodes part, print what flips it, and say so by the exit status."""
-    run, a = _stored(arguments.db, arguments.a)
-    _, b = _stored(arguments.db_b or arguments.db, arguments.b)
-    subject = subject_of(a, b)
-    with stop_on_signals(StopSwitch()) as stop:
-        found = (
-            _on_their_server(subject, arguments, stop)
-            if arguments.base_url
-            else _on_ours(subject, run, arguments, stop)
-        )
-    emit(json.dumps(explanation_json(found), indent=2) if arguments.json else explanation_text(found))
+    run_a, a = _stored(arguments.db, arguments.a)
+    run_b, b = _stored(arguments.db_b or arguments.db, arguments.b)
+    subject = subject_of(a, b, settings=settings_of(run_a, run_b))
+    stem = f"explain-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
+    with (
+        _Exchanges(files_folder(arguments.db) / f"{stem}{_EXCHANGES}") as exchanges,
+        stop_on_signals(StopSwitch()) as stop,
+    ):
+        setting = _Setting(subject=subject, arguments=arguments, stop=stop, stem=stem, record=exchanges.add)
+        try:
+            found = _on_their_server(setting) if arguments.base_url else _on_ours(setting, run_a)
+        except (StoppedError, ServerError) as error:
+            if not stop.is_asked:
+                raise
+            raise StoppedError(
+                f"The experiment was stopped; its exchanges so far are in {exchanges.path}. Start it again with the "
+                "same command."
+            ) from error
+    say(f"exchanges {exchanges.path}")
+    output = {**explanation_json(found), "exchanges": str(exchanges.path)}
+    emit(json.dumps(output, indent=2) if arguments.json else explanation_text(found))
     return explanation_exit_code(found)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Setting:
+    """What both kinds of server need to know."""
+
+    subject: Subject
+    arguments: argparse.Namespace
+    stop: StopSwitch
+    stem: str
+    """What names of this experiment's files begin with."""
+    record: Callable[[Exchange], None]
+
+
+class _Exchanges:
+    """A file of every exchange, whole, one JSON object a line; safe to write from many threads."""
+
+    def __init__(self, path: Path) -> None:
+        """Make the file.
+
+        Raises:
+            InputError: If it cannot be written.
+        """
+        self.path = path
+        self._lock = threading.Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("x", encoding="utf-8")
+        except OSError as error:
+            raise self._refused(error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def add(self, exchange: Exchange) -> None:
+        """Write an exchange.
+
+        Raises:
+            InputError: If it cannot be written.
+        """
+        fields = {**dataclasses.asdict(exchange), "started_at": exchange.started_at.isoformat()}
+        try:
+            with self._lock:
+                self._file.write(json.dumps(fields) + "\n")
+                self._file.flush()
+        except OSError as error:
+            raise self._refused(error) from error
+
+    def _refused(self, error: OSError) -> InputError:
+        return InputError(f"{self.path} cannot be written: {error.strerror}. Free some space, or correct --db.")
 
 
 def _stored(path: Path, episode_id: str) -> tuple[Run, Trajectory]:
@@ -72,8 +155,9 @@ def _stored(path: Path, episode_id: str) -> tuple[Run, Trajectory]:
     )
 
 
-def _on_their_server(subject: Subject, arguments: argparse.Namespace, stop: StopSwitch) -> Explanation:
+def _on_their_server(setting: _Setting) -> Explanation:
     """On a server that someone else runs, of which nothing is started anew."""
+    arguments = setting.arguments
     if arguments.contract is not None or arguments.boots is not None:
         raise InputError(
             "--contract and --boots are for a server that is started here; leave them out with --base-url."
@@ -82,24 +166,22 @@ def _on_their_server(subject: Subject, arguments: argparse.Namespace, stop: Stop
 
     @contextlib.contextmanager
     def open_server(_boot: int) -> Iterator[Replayer]:
-        yield Replayer(subject, server, model_name=server.model_name, check_over=stop.check)
+        yield _replayer(setting, server, server.model_name)
 
-    return explain(subject, open_server, boots=1, changes=("someone else runs it",), on_trial=_say_trial)
+    changes = ("someone else runs it: cache, batching and model are as they are there, and no other boot is tried",)
+    return explain(setting.subject, open_server, boots=1, changes=changes, on_trial=_say_trial)
 
 
-def _on_ours(subject: Subject, run: Run, arguments: argparse.Namespace, stop: StopSwitch) -> Explanation:
+def _on_ours(setting: _Setting, run: Run) -> Explanation:
     """On a server started as the run's was, but for what the experiment needs."""
+    arguments = setting.arguments
     contract = contract_of(run) if arguments.contract is None else load_contract(arguments.contract).contract
-    experiment = experiment_contract(contract, company_of(subject))
+    experiment = experiment_contract(contract, company_of(setting.subject))
     cache_dir = models.cache_folder()
     facts = read_engine_facts(cache_dir)
     with StepLine() as progress:
         model = models.resolve(arguments.model or run.model, cache_dir=cache_dir, progress=progress)
-    if model.digest != run.model_digest:
-        raise ModelError(
-            f"The run was made with a model of digest {run.model_digest}; {model.name} has {model.digest}, whose "
-            "answers would explain nothing. Name the run's own model with --model."
-        )
+    changes = (*contract_changes(contract, experiment), *_check_model(model, run))
     plan = plan_launch(experiment, model, facts)
     end_orphans(cache_dir)
 
@@ -107,16 +189,38 @@ def _on_ours(subject: Subject, run: Run, arguments: argparse.Namespace, stop: St
     def open_server(boot: int) -> Iterator[Replayer]:
         options = StartOptions(
             python=facts.python,
-            log_path=files_folder(arguments.db) / f"explain-{boot}.log",
+            log_path=files_folder(arguments.db) / f"{setting.stem}-boot-{boot}.log",
             cache_dir=cache_dir,
             timeout_s=experiment.engine.start_timeout_s,
         )
-        with _started(plan, options, stop) as server:
+        with _started(plan, options, setting.stop) as server:
             name = server.facts.served_models[0] if server.facts.served_models else model.name
-            yield Replayer(subject, server, model_name=name, check_over=stop.check)
+            yield _replayer(setting, server, name)
 
-    changes = contract_changes(contract, experiment)
-    return explain(subject, open_server, boots=arguments.boots or 2, changes=changes, on_trial=_say_trial)
+    boots = _BOOTS if arguments.boots is None else arguments.boots
+    return explain(setting.subject, open_server, boots=boots, changes=changes, on_trial=_say_trial)
+
+
+def _check_model(model: Model, run: Run) -> tuple[str, ...]:
+    """What is to be said of the model beside the run's.
+
+    Raises:
+        ModelError: If it is another one.
+    """
+    if run.model_digest == UNKNOWN_DIGEST:
+        return (f"model: {printable(run.model)} of a server that someone else ran, {printable(model.name)} here",)
+    if model.digest == run.model_digest:
+        return ()
+    raise ModelError(
+        f"The run was made with a model of digest {run.model_digest}; {model.name} has {model.digest}, whose answers "
+        "would explain nothing. Name the run's own model with --model."
+    )
+
+
+def _replayer(setting: _Setting, server: Server, model_name: str) -> Replayer:
+    return Replayer(
+        setting.subject, server, model_name=model_name, check_over=setting.stop.check, record=setting.record
+    )
 
 
 @contextlib.contextmanager
@@ -138,4 +242,4 @@ def _started(plan: LaunchPlan, options: StartOptions, stop: StopSwitch) -> Itera
 
 
 def _say_trial(trial: Trial) -> None:
-    say(printable(f"trial     {trial.condition.name}, try {trial.attempt}: {trial.match}"))
+    say(printable(f"trial     {trial.condition.name}, try {trial.attempt}: {trial_result(trial)}"))

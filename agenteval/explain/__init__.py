@@ -10,7 +10,7 @@ from agenteval.explain.experiment import (
     experiment_contract,
     explain,
 )
-from agenteval.explain.model import Answer, Condition, Explanation, Subject, Trial
+from agenteval.explain.model import Answer, Condition, Explanation, Outcome, Subject, Trial
 from agenteval.explain.replay import Replayer
 from agenteval.explain.subject import subject_of
 
@@ -18,6 +18,7 @@ __all__ = [
     "Answer",
     "Condition",
     "Explanation",
+    "Outcome",
     "Replayer",
     "Subject",
     "Trial",

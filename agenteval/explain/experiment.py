@@ -1,24 +1,28 @@
-"""Which single change turns the one recorded answer into the other: the conditions, and what their trials say."""
+"""Which single change turns the one recorded answer into the other: the conditions, and the server that they need."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 from agenteval.contract import Contract, differences
 from agenteval.digest import canonical_json
-from agenteval.explain.model import ChangeKind, Condition, Explanation, Subject, Trial
+from agenteval.explain.conclusion import explanation_of
+from agenteval.explain.model import Condition, Explanation, Side, Subject, Trial
 from agenteval.explain.replay import Replayer
+from agenteval.explain.subject import request_differences
 
 ATTEMPTS = 2
 """Trials of each condition: one that does not repeat itself explains nothing."""
 LEAST_COMPANY = 7
-"""Others in flight in the crowded condition where the episodes themselves had fewer."""
-_WORDS: dict[ChangeKind, str] = {
-    "cache": "what the cache holds",
-    "batching": "the company of other requests",
-    "boot": "another start of the server",
+"""Others in flight in the crowded condition where the episodes themselves had none."""
+_SIDES: tuple[Side, Side] = ("a", "b")
+_REASONS = {
+    "cache.mode": "so that a part of the prompt can be warm; salts keep every trial apart",
+    "batching.mode": "so that there can be company",
+    "batching.concurrency": "so that there can be company",
 }
+"""Field of a contract to why the experiment needs it otherwise."""
 
 
 def experiment_contract(contract: Contract, company: int) -> Contract:
@@ -41,32 +45,53 @@ def experiment_contract(contract: Contract, company: int) -> Contract:
 
 
 def contract_changes(run: Contract, experiment: Contract) -> tuple[str, ...]:
-    """What the experiment's contract has otherwise, in words."""
+    """What the experiment's contract has otherwise, and why, in words."""
     return tuple(
-        f"{field}: {before} in the run, {after} here" for field, (before, after) in differences(run, experiment).items()
+        f"{field}: {before} in the run, {after} here, {_REASONS[field]}"
+        for field, (before, after) in differences(run, experiment).items()
     )
 
 
 def company_of(subject: Subject) -> int:
-    """Other requests in the crowded condition."""
-    return max(*subject.requests_in_flight, LEAST_COMPANY + 1) - 1
+    """Most other requests in a crowded condition."""
+    return max(_companies(subject))
+
+
+def _companies(subject: Subject) -> list[int]:
+    """Other requests in each crowded condition: as many as each side had."""
+    recorded = dict.fromkeys(count - 1 for count in subject.requests_in_flight if count > 1)
+    return list(recorded) or [LEAST_COMPANY]
 
 
 def conditions_of(subject: Subject, *, boots: int) -> list[Condition]:
-    """What is tried, each against `cold`: the request alone, with nothing of it in the cache.
+    """What is tried, each against `cold`: the request of a, alone, with nothing of it in the cache.
 
     Args:
         subject: What is asked for again.
-        boots: Starts of the server; a second one is a condition of its own.
+        boots: Starts of the server; each beyond the first is a condition of its own.
     """
     found = [Condition(name="cold", kind="none")]
+    if request_differences(subject):
+        found.append(Condition(name="b's request", kind="request", request_of="b"))
     for tokens in dict.fromkeys(count for count in subject.cached_tokens if count):
         found.append(Condition(name=f"warm, {tokens} tokens", kind="cache", warm_tokens=tokens))
-    if subject.turn:
-        found.append(Condition(name="after a's turns", kind="cache", history="a"))
-    company = company_of(subject)
-    found.append(Condition(name=f"with {company} others", kind="batching", company=company))
-    return found + [Condition(name="cold, other boot", kind="boot", boot=boot) for boot in range(1, boots)]
+    found += _histories(subject)
+    for company in _companies(subject):
+        found.append(Condition(name=f"with {company} others", kind="batching", company=company))
+    return found + [Condition(name="other boot", kind="boot", boot=boot) for boot in range(1, boots)]
+
+
+def _histories(subject: Subject) -> Iterator[Condition]:
+    """After each side's own turns, whose first may have found a part of its prompt in the cache.
+
+    What a turn reads from the cache was computed when an earlier turn was, so its bits depend on what that one found.
+    """
+    if not subject.turn:
+        return
+    heads = [count or 0 for count in subject.first_cached_tokens]
+    for side, head in list(zip(_SIDES, heads, strict=True))[: len(set(heads))]:
+        warm = f" (begun warm, {head} tokens)" if head else ""
+        yield Condition(name=f"after {side}'s turns{warm}", kind="cache", history=side, head_tokens=head)
 
 
 def explain(
@@ -83,11 +108,12 @@ def explain(
         subject: What is asked for again.
         open_server: Number of a boot to a replayer on a server of that boot, for as long as the context lasts.
         boots: Starts of the server.
-        changes: How its contract differs from the run's, in words.
+        changes: What it has otherwise than the run's, in words.
         on_trial: Told of each trial.
 
     Raises:
         ServerError: If a server cannot be started, refuses or fails.
+        StoppedError: If the user asks for a stop.
     """
     conditions = conditions_of(subject, boots=boots)
     trials: list[Trial] = []
@@ -98,48 +124,4 @@ def explain(
                     for attempt in range(1, ATTEMPTS + 1):
                         trials.append(replayer.try_once(condition, attempt))
                         on_trial(trials[-1])
-    flips = tuple(dict.fromkeys(_flips(trials)))
-    return Explanation(
-        subject=subject,
-        changes=changes,
-        trials=tuple(trials),
-        flips=flips,
-        conclusion=_conclusion(trials, flips),
-    )
-
-
-def _sound(trials: Sequence[Trial]) -> dict[str, str | None]:
-    """Condition to the side that all its trials equal; None where they do not agree, or show nothing."""
-    sides: dict[str, str | None] = {}
-    for trial in trials:
-        is_sound = trial.is_same_prompt and trial.is_reached and trial.match in ("a", "b")
-        side = trial.match if is_sound else None
-        name = trial.condition.name
-        sides[name] = side if sides.get(name, side) == side else None
-    return sides
-
-
-def _flips(trials: Sequence[Trial]) -> Iterator[ChangeKind]:
-    """Kinds of change of which one turns the answer: from cold to it, or from one of its conditions to another."""
-    sides = _sound(trials)
-    kinds = {trial.condition.name: trial.condition.kind for trial in trials}
-    for kind in dict.fromkeys(kinds.values()):
-        own = {side for name, side in sides.items() if kinds[name] == kind}
-        if kind != "none" and {"a", "b"} <= own | {sides.get("cold")} and own & {"a", "b"}:
-            yield kind
-
-
-def _conclusion(trials: Sequence[Trial], flips: Sequence[ChangeKind]) -> str:
-    """One sentence."""
-    if not all(trial.is_same_prompt for trial in trials):
-        return "The server made other token ids of the recorded request, so nothing can be told."
-    sides = _sound(trials)
-    cold = sides.get("cold")
-    start = f"Alone and cold the server answers as {cold or 'neither side, or not twice the same'}"
-    if not flips:
-        told = "no change can be told" if cold is None else "no single change tried here makes it answer as the other"
-        return f"{start}: {told}."
-    what = " and ".join(_WORDS[kind] for kind in flips)
-    alone = "alone turns" if len(flips) == 1 else ", each alone, turn"
-    found = "; ".join(f"{name}: {side}" for name, side in sides.items() if side is not None)
-    return f"{start}; {what} {alone} the one answer into the other ({found})."
+    return explanation_of(subject, changes, trials)

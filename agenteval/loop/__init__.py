@@ -8,7 +8,7 @@ from agenteval.loop.boots import Engine, ManagedEngine, OutsideEngine
 from agenteval.loop.observer import Observer
 from agenteval.loop.plan import plan_episodes
 from agenteval.loop.run import RunRequest, RunResult, execute_run, lock_of
-from agenteval.loop.stop import StopSwitch
+from agenteval.loop.stop import StoppedError, StopSwitch
 
 __all__ = [
     "Engine",
@@ -18,6 +18,7 @@ __all__ = [
     "RunRequest",
     "RunResult",
     "StopSwitch",
+    "StoppedError",
     "execute_run",
     "lock_of",
     "plan_episodes",

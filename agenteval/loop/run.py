@@ -35,7 +35,18 @@ from agenteval.loop.episode import Attempt, BootSession, EpisodeSetting, run_epi
 from agenteval.loop.observer import Observer
 from agenteval.loop.plan import plan_episodes
 from agenteval.loop.stop import StoppedError, StopSwitch
-from agenteval.records import OWN_AGENT, EpisodePlan, EpisodeStatus, Model, Run, RunEnd, RunStatus, TaskRecord, Verdict
+from agenteval.records import (
+    OWN_AGENT,
+    UNKNOWN_DIGEST,
+    EpisodePlan,
+    EpisodeStatus,
+    Model,
+    Run,
+    RunEnd,
+    RunStatus,
+    TaskRecord,
+    Verdict,
+)
 from agenteval.spec import Suite, TaskVariant
 from agenteval.store import RunWriter, files_folder
 
@@ -287,7 +298,7 @@ def _new_run(request: RunRequest, lock: Lock) -> Run:
         contract_digest=contract.digest(),
         contract_fields=contract.fields(),
         model=outside if request.model is None else request.model.name,
-        model_digest="unknown" if request.model is None else request.model.digest,
+        model_digest=UNKNOWN_DIGEST if request.model is None else request.model.digest,
         agent=request.agent_name,
         samples=request.samples,
         repeats=contract.repeats.count,

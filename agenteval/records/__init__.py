@@ -5,6 +5,7 @@ Knows no database, no server and no agent. Times are seconds, moments are aware 
 
 from agenteval.records.runs import (
     OWN_AGENT,
+    UNKNOWN_DIGEST,
     Boot,
     BootEnd,
     CauseKind,
@@ -38,6 +39,7 @@ from agenteval.records.sweeps import (
 
 __all__ = [
     "OWN_AGENT",
+    "UNKNOWN_DIGEST",
     "Boot",
     "BootEnd",
     "CauseKind",

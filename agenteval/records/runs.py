@@ -64,6 +64,8 @@ class CauseKind(StrEnum):
 
 OWN_AGENT = "agenteval"
 """Name of the agent that comes with agenteval, as runs record it."""
+UNKNOWN_DIGEST = "unknown"
+"""Digest of a model that only someone else's server has seen."""
 RunStatus = Literal["running", "finished", "stopped", "failed"]
 TurnKind = Literal["episode", "probe"]
 
@@ -95,7 +97,7 @@ class Run:
     """Every effective field of the contract, as JSON."""
     model: str
     model_digest: str
-    """Content hash; `unknown` where someone else runs the server."""
+    """Content hash; `UNKNOWN_DIGEST` where someone else runs the server."""
     agent: str
     """`package.module:factory` of the graph, or `OWN_AGENT`."""
     samples: int

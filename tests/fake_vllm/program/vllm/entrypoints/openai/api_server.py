@@ -5,7 +5,7 @@ FAKE_VLLM_START_DELAY_S (before it listens), FAKE_VLLM_CONFIG (JSON of further F
 FAKE_VLLM_EXIT_CODE with FAKE_VLLM_EXIT_TEXT (fails at the start), FAKE_VLLM_DIE_AFTER_REQUESTS,
 FAKE_VLLM_NEVER_HEALTHY (1: never listens; 503: listens and says 503), FAKE_VLLM_IGNORE_SIGTERM,
 FAKE_VLLM_FLASH_ATTENTION_VERSION, FAKE_VLLM_VERSION, FAKE_VLLM_DEVICE_TYPE, FAKE_VLLM_SERVER (the class of the server,
-as `module:Class`).
+as `module:Class`), FAKE_VLLM_BOOTS (a file that counts the starts: each is then a boot of its own).
 """
 
 from __future__ import annotations
@@ -103,6 +103,8 @@ def config_of(args: argparse.Namespace, env: dict[str, str]) -> FakeConfig:
         port=args.port,
     )
     config = config_from_json(config, json.loads(env.get("FAKE_VLLM_CONFIG", "{}")))
+    if "FAKE_VLLM_BOOTS" in env:
+        config = dataclasses.replace(config, boot=_count_start(Path(env["FAKE_VLLM_BOOTS"])))
     changes: dict[str, Any] = {}
     if "FAKE_VLLM_DIE_AFTER_REQUESTS" in env:
         changes["die_after_requests"] = int(env["FAKE_VLLM_DIE_AFTER_REQUESTS"])
@@ -179,6 +181,13 @@ def main() -> None:
 def _leave(number: int, frame: object) -> NoReturn:
     os.write(1, b"Shutting down\n")  # print may be running already: a signal handler must not enter it again.
     sys.exit(0)
+
+
+def _count_start(path: Path) -> int:
+    """Starts before this one."""
+    before = int(path.read_text()) if path.is_file() else 0
+    path.write_text(str(before + 1))
+    return before
 
 
 def _json_file(path: Path) -> dict[str, Any]:
