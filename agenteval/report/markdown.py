@@ -72,7 +72,7 @@ def _examples(report: Report) -> Iterator[str]:
         return
     shown = ranked[:_EXAMPLES]
     yield ""
-    yield f"<details><summary>Where they part: {len(shown)} of {len(ranked)} examples</summary>"
+    yield f"<details><summary>Where they part: {len(shown)} of {len(ranked)} shown</summary>"
     yield ""
     for _, part, example in shown:
         yield from _example(part, example)
@@ -84,8 +84,8 @@ def _example(part: ComparisonPart, example: Example) -> Iterator[str]:
     sign = example.signs[0]
     told = (example.place, sign if len(sign) <= _SIGN else f"{sign[:_SIGN]}…", example.aftermath)
     yield f"- **{_safe(part.name)}**, {_safe(example.label)}: {_safe('. '.join(told))}."
-    for side in example.sides or ():
-        yield f"  - {_safe(side.name)}: {_side(side)}"
+    for letter, side in zip("ab", example.sides or (), strict=False):
+        yield f"  - {letter}, {_safe(side.name)}: {_side(side)}"
 
 
 def _side(side: SideShown) -> str:

@@ -2,115 +2,144 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-import subprocess
-from html.parser import HTMLParser
 from pathlib import Path
 
-import duckdb
 import pytest
-from integration.conftest import CommandLine
+import report_records as made
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-LIMIT_S = 120.0
+from agenteval.report.page import report_html
+
+from .devtools import Browser
+
+HOSTILE = (
+    "</div></style></svg></title><script>document.title='taken'</script>"
+    "<img src='https://x.example/i.png' onerror=\"document.title='taken'\"><link rel=stylesheet href=//x.example/s.css>"
+    "<style>@import url(https://x.example/t.css)</style>\x00\x1b[31m\u202e"
+)
+SCHEMES = ("light", "dark")
+WIDTHS = (320, 420, 1200)
+FETCHED = ("Network.requestWillBeSent", "Network.webSocketCreated")
+REFUSED = ("Audits.issueAdded", "Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
 
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="session")
-def browser() -> str:
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is installed; with Debian: apt-get install chromium")
-    return found
-
-
-@pytest.fixture
-def page(cli: CommandLine, tmp_path: Path) -> Path:
-    """A strict run against its control."""
-    for contract in ("strict", "default"):
-        cli.run(contract, "--limit", "3", "--quiet")
-    strict, default = (row["run_id"] for row in cli.sql("select run_id from runs order by started_at"))
-    path = tmp_path / "report.html"
-    done = cli("report", strict, default, "--html", path)
-    assert done.code == 0
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(report_html(made.report()), encoding="utf-8")
     return path
 
 
-def opened(browser: str, page: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """The browser without a window on a page; what it says on stderr is its console and its faults."""
-    words = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", *options, page.as_uri()]
-    return subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, check=True)
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    path = tmp_path / "hostile.html"
+    path.write_text(report_html(made.hostile(HOSTILE)), encoding="utf-8")
+    return path
 
 
-class _Text(HTMLParser):
-    """The text of a document, and its elements by name."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.text, self.elements = "", list[str]()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append(tag)
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
+def asked_for(browser: Browser, page: Path) -> list[str]:
+    """Everything that was requested but the page itself."""
+    found = [event.get("request", event)["url"] for event in browser.happened(*FETCHED)]
+    return [url for url in found if url != page.as_uri()]
 
 
-def dom(browser: str, page: Path) -> _Text:
-    parser = _Text()
-    parser.feed(opened(browser, page, "--dump-dom").stdout)
-    return parser
-
-
-def test_the_page_shows_verdicts_evidence_divergences_and_examples(browser: str, page: Path) -> None:
-    shown = dom(browser, page)
+def test_the_page_shows_verdicts_evidence_divergences_and_examples(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    text = browser.evaluate("document.body.textContent")
     for words in (
-        "How much differs",
+        "every clause was kept",
+        "turns that read from the cache",
         "default against strict",
         "cache.mode: disabled against shared",
-        "the contract, clause by clause",
-        "turns that read from the cache",
+        "cached tokens differ: 0 against 16",
+        "50% (9-91)",
         "prompt tokens",
-        "To repeat it",
+        "agenteval run 'a suite' --contract strict",
     ):
-        assert words in shown.text
-    assert shown.elements.count("svg") >= 3
-    assert "mark" in shown.elements
-    assert "script" not in shown.elements
+        assert words in text
+    assert browser.evaluate("document.querySelector('h1').textContent") == "suite: strict, default"
+    assert browser.evaluate("[...document.querySelectorAll('.output mark')].map(x => x.textContent)") == ["b", "y"]
+    assert browser.evaluate("document.querySelectorAll('svg[role=img][aria-label]').length") == 3
+    assert browser.evaluate("document.querySelectorAll('script, link, iframe, img, object, form').length") == 0
 
 
-def test_the_page_asks_for_nothing(browser: str, page: Path) -> None:
-    """No address outside of itself is in anything that loads, and the browser refused nothing."""
-    text = page.read_text()
-    assert not re.findall(r"(?:src|href)=[\"'](?!#)[^\"']*", text)
-    assert "@import" not in text
-    assert not re.findall(r"url\((?!#)", text)
-    assert "Refused to" not in opened(browser, page, "--dump-dom").stderr
+def test_verdict_comes_first(browser: Browser, page: Path) -> None:
+    browser.open(page, width=420)
+    assert browser.evaluate("document.querySelector('.verdict').getBoundingClientRect().bottom < innerHeight / 2")
 
 
-@pytest.mark.parametrize("options", [(), ("--blink-settings=preferredColorScheme=0",)], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [420, 1200])
-def test_the_page_is_painted_at_every_width_and_in_both_schemes(
-    browser: str, page: Path, tmp_path: Path, options: tuple[str, ...], width: int
+@pytest.mark.parametrize("which", ["page", "hostile"])
+def test_nothing_is_fetched_and_nothing_refused(browser: Browser, which: str, request: pytest.FixtureRequest) -> None:
+    """Neither a request, nor one that the page's policy had to stop, nor a word on the console."""
+    opened: Path = request.getfixturevalue(which)
+    browser.open(opened)
+    browser.evaluate("document.querySelectorAll('details').forEach(found => found.open = true)")
+    assert browser.evaluate("document.readyState") == "complete"
+    assert asked_for(browser, opened) == []
+    assert browser.happened(*REFUSED) == []
+
+
+def test_the_policy_would_stop_a_page_that_asks(browser: Browser, page: Path, tmp_path: Path) -> None:
+    """The control of the test above: an element that asks is refused, and seen to be."""
+    asking = tmp_path / "asking.html"
+    asking.write_text(page.read_text().replace("<h1>", "<img src='https://x.example/i.png'><h1>"))
+    browser.open(asking)
+    browser.evaluate("1")
+    assert any("Content Security Policy" in str(found) for found in browser.happened(*REFUSED))
+
+
+def test_what_a_model_writes_is_only_text(browser: Browser, hostile: Path) -> None:
+    browser.open(hostile)
+    text = browser.evaluate("document.body.textContent")
+    assert "document.title='taken'" in text
+    assert browser.evaluate("document.title") != "taken"
+    assert browser.evaluate("document.querySelectorAll('script, img, link').length") == 0
+    assert browser.evaluate("document.querySelectorAll('style').length") == 1
+    assert not set("\x00\x1b\u202e") & set(text)
+
+
+@pytest.mark.parametrize("which", ["page", "hostile"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_width_makes_the_page_scroll_sideways(
+    browser: Browser, which: str, width: int, request: pytest.FixtureRequest
 ) -> None:
-    picture = tmp_path / "page.png"
-    opened(browser, page, f"--screenshot={picture}", f"--window-size={width},1500", *options)
-    assert picture.stat().st_size > 20_000
+    """Tables that are wider scroll within their boxes."""
+    browser.open(request.getfixturevalue(which), width=width)
+    browser.evaluate("document.querySelectorAll('details').forEach(found => found.open = true)")
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_what_a_model_writes_is_only_text(browser: str, page: Path, cli: CommandLine) -> None:
-    """An element in a model's answer, or in what a tool gave back, is shown and is none of the page's."""
-    hostile = "</div></style><script>document.title='taken'</script><img src=x onerror=alert(1)>\x1b[31m\u202e"
-    with duckdb.connect(str(cli.db)) as connection:
-        connection.execute("UPDATE turns SET output_tokens = list_transform(output_tokens, lambda x: ?)", [hostile])
-        connection.execute("UPDATE tool_calls SET result = ?", [hostile])
-    strict, default = (row["run_id"] for row in cli.sql("select run_id from runs order by started_at"))
-    assert cli("report", strict, default, "--html", page).code == 0
-    shown = dom(browser, page)
-    assert "document.title='taken'" in shown.text
-    assert "script" not in shown.elements
-    assert "img" not in shown.elements
-    assert "\x1b" not in shown.text
-    assert "\u202e" not in shown.text
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_pictures_and_text_follow_the_scheme(browser: Browser, page: Path, scheme: str) -> None:
+    browser.open(page, scheme=scheme)
+    style = "getComputedStyle(document.querySelector('{}')).{}"
+    ink, paper = (
+        browser.evaluate(style.format("body", "color")),
+        browser.evaluate(style.format("body", "backgroundColor")),
+    )
+    assert browser.evaluate(style.format("svg text", "fill")) == ink
+    assert brightness(ink) < brightness(paper) if scheme == "light" else brightness(ink) > brightness(paper)
+
+
+def test_schemes_and_widths_are_painted_otherwise(browser: Browser, page: Path, tmp_path: Path) -> None:
+    pictures = set()
+    for scheme in SCHEMES:
+        for width in WIDTHS:
+            browser.open(page, width=width, scheme=scheme)
+            pictures.add(browser.picture(tmp_path / f"{scheme}-{width}.png"))
+    assert len(pictures) == len(SCHEMES) * len(WIDTHS)
+
+
+def test_what_is_folded_is_printed(browser: Browser, page: Path) -> None:
+    """On paper nothing can be unfolded, and ink is dark whatever the reader's scheme."""
+    browser.open(page, scheme="dark", media="print")
+    assert browser.evaluate("document.querySelectorAll('details:not([open])').length") > 0
+    assert browser.evaluate("[...document.querySelectorAll('details table')].every(found => found.checkVisibility())")
+    assert browser.evaluate("[...document.querySelectorAll('details table')].every(found => found.offsetHeight > 20)")
+    assert brightness(browser.evaluate("getComputedStyle(document.body).color")) == 0
+
+
+def brightness(colour: str) -> int:
+    """Of `rgb(1, 2, 3)`."""
+    return sum(int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(","))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from agenteval.store import run_ids
@@ -24,12 +25,12 @@ def test_markdown_has_verdicts_clauses_rates_and_examples(cli: CommandLine, runs
     done = cli("report", *runs)
     assert done.code == 0
     for line in (
-        r"\| strict<br>.* \| \*\*kept\*\* \| 6 of 6 \|",
-        r"\| default<br>.* \| \*\*diverged\*\* \| 6 of 6 \|",
+        r"\| strict<br>.* \| ✅ \*\*kept\*\*<br>every clause was kept \| 6 of 6 \|",
+        r"\| default<br>.* \| ≠ \*\*diverged\*\*<br>.* \| 6 of 6 \|",
         r"\| clause \| strict \| default \|",
-        r"\| cache \| kept \| kept \|",
+        r"\| cache \| ✅ kept \| ✅ kept \|",
         r"\| default against strict \| 6 \| 100% \(61-100\) \|",
-        r"<details><summary>default against strict: where they part</summary>",
+        r"<details><summary>Where they part: 3 of \d+ shown</summary>",
     ):
         assert re.search(f"^{line}", done.out, re.MULTILINE), line
 
@@ -65,7 +66,7 @@ def test_costs_are_what_the_turns_add_up_to(cli: CommandLine, runs: list[str], t
     )
     page = (tmp_path / "costs.html").read_text()
     for value in sums.values():
-        assert f"<dd>{value:,}" in page
+        assert f'<td class="number">{value:,}' in page
 
 
 def test_a_page_that_cannot_be_written_is_told(cli: CommandLine, runs: list[str], tmp_path: Path) -> None:
@@ -94,3 +95,53 @@ def test_samples_and_variety_are_told_where_there_are_several(cli: CommandLine, 
     rows = re.findall(r"<tr><td>[^<]+/[^<]*</td><td class=.number.>4</td><td class=.number.>(\d)</td>", page)
     assert len(rows) == 2
     assert sum(int(found) > 1 for found in rows) == several["n"]
+
+
+def test_the_reference_is_the_run_that_is_named(cli: CommandLine, runs: list[str]) -> None:
+    strict, default = runs
+    assert "| strict against default | 6 |" in cli("report", strict, default, "--reference", default).out
+    assert "| strict against default | 6 |" in cli("report", strict, "--reference", default).out
+    assert "| default against strict | 6 |" in cli("report", "--reference", strict).out
+
+
+def test_a_run_is_not_compared_with_itself(cli: CommandLine, runs: list[str]) -> None:
+    assert "against" not in cli("report", runs[0], runs[0]).out.partition("<details>")[0]
+
+
+def test_runs_of_one_contract_are_told_apart(cli: CommandLine, tmp_path: Path) -> None:
+    for _ in range(2):
+        cli.run("default", "--limit", "1", "--quiet")
+    first, second = (run_id.rpartition("-")[2] for run_id in run_ids(cli.db))
+    cli("report", *run_ids(cli.db), "--html", tmp_path / "page.html", "--markdown", tmp_path / "page.md")
+    page, comment = (tmp_path / "page.html").read_text(), (tmp_path / "page.md").read_text()
+    for name in (
+        f"default {first}: repeats",
+        f"default {second}: repeats",
+        f"default {second} against default {first}",
+    ):
+        assert f'<th scope="row">{name}</th>' in page
+        assert name in re.search("<svg [^>]*>", page)[0]  # type: ignore[index]
+        assert f"| {name} |" in comment
+
+
+def test_markdown_goes_to_a_file(cli: CommandLine, runs: list[str], tmp_path: Path) -> None:
+    printed = cli("report", *runs, "--markdown")
+    written = cli("report", *runs, "--markdown", tmp_path / "comment.md")
+    assert (written.code, written.out) == (0, "")
+    assert (tmp_path / "comment.md").read_text() == printed.out
+
+
+def test_a_run_after_markdown_is_no_file(cli: CommandLine, runs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(cli.folder)
+    done = cli("report", "--markdown", runs[0])
+    assert done.code == 2
+    assert "Put runs first" in done.err
+    assert not (cli.folder / runs[0]).exists()
+
+
+def test_a_run_that_has_not_ended_has_a_report(cli: CommandLine, runs: list[str], tmp_path: Path) -> None:
+    with duckdb.connect(str(cli.db)) as connection:
+        connection.execute("UPDATE runs SET status = 'running', verdict = NULL, ended_at = NULL")
+        connection.execute("DELETE FROM evidence")
+    assert cli("report", *runs, "--html", tmp_path / "page.html").code == 0
+    assert "it is still running, or its runner died" in (tmp_path / "page.html").read_text()

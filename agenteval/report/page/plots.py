@@ -43,8 +43,10 @@ FEWEST_BARS = 6
 """Fewer would be drawn as if they were walls."""
 _MOST_LABELS = 20
 """More would run into each other."""
-_AROUND_SVG = re.compile(r"^.*?(?=<svg)|\s+xmlns(?::\w+)?=\"[^\"]*\"|\s*<metadata>.*?</metadata>", re.DOTALL)
-"""What a picture of its own needs and one within HTML does not."""
+_AROUND_SVG = re.compile(
+    r"^.*?(?=<svg)|\s+xmlns(?::\w+)?=\"[^\"]*\"|\s*<metadata>.*?</metadata>|\s*<style.*?</style>", re.DOTALL
+)
+"""What a picture of its own needs and one within HTML does not; a style would be that of the whole page."""
 _FONT = re.compile(r"font-family: [^;\"]*; ")
 _REFERENCE = re.compile(r"(\bid=\"|href=\"#|url\(#)")
 

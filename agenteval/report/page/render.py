@@ -43,6 +43,7 @@ def report_html(report: Report) -> str:
         "moment": _moment,
         "nats": lambda value: "-" if value is None else f"{value:.4g}",
         "rate": rate_text,
+        "things": lambda count, one, several: f"{count:,} {one if count == 1 else several}",
     }
     # The templates' macros see globals, and are read once whatever page includes them.
     environment.globals |= {"marks": _MARKS}

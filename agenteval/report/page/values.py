@@ -85,6 +85,8 @@ class ComparisonPart:
     """Two runs, or the repeats of one, beside each other."""
 
     name: str
+    names: tuple[str, str] | None
+    """Of the two runs; None for the repeats of one."""
     diff: RunDiff
     level: Level
     """The level of which turns, margins and causes are told: tokens, or logprobs where no token differs."""
@@ -222,6 +224,7 @@ def _comparison(
     level = Level.TOKENS if diff.diverging(Level.TOKENS) else Level.LOGPROBS
     return ComparisonPart(
         name=name,
+        names=names,
         diff=diff,
         level=level,
         margins=margin_counts(diff.margins(level)),
