@@ -21,7 +21,7 @@ import duckdb
 import agenteval
 from agenteval.errors import InputError, SchemaVersionError, StoreUnreadableError, StoreUnwritableError
 from agenteval.schema import VERSION
-from agenteval.store.database import open_for_reading, open_for_writing, schema_number
+from agenteval.store.database import open_for_reading, open_for_writing, quoted, schema_number
 from agenteval.store.journal import recover_for_reading
 
 MANIFEST = "agenteval.json"
@@ -36,7 +36,6 @@ _ROWS = {
 }
 """Table to what is written of it, where that is not the table: turns of one task variant lie beside each other."""
 _NOT_DATA = frozenset({"agenteval_schema", "journals"})
-_CHUNK = 2**20
 
 
 def is_archive(path: Path) -> bool:
@@ -80,7 +79,7 @@ def _write(connection: duckdb.DuckDBPyConnection, table: str, folder: Path) -> i
     order = f"ORDER BY {_ORDER[table]}" if table in _ORDER else ""
     without = "EXCLUDE (task_order)" if table in _ROWS else ""
     connection.execute(
-        f"COPY (SELECT * {without} FROM {_ROWS.get(table, table)} {order}) TO {_quoted(folder / (table + _SUFFIX))} "
+        f"COPY (SELECT * {without} FROM {_ROWS.get(table, table)} {order}) TO {quoted(folder / (table + _SUFFIX))} "
         f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {_LEVEL})"
     )
     (found,) = connection.execute(f"SELECT count(*) FROM {table}").fetchall()
@@ -118,7 +117,7 @@ def import_archive(archive: Path, database: Path) -> list[str]:
             )
         connection.begin()
         for name in known:
-            connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM read_parquet({_quoted(folder / name)})")
+            connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM read_parquet({quoted(folder / name)})")
         connection.commit()
     return runs
 
@@ -139,11 +138,8 @@ def opened_archive(archive: Path, folder: Path) -> Path:
 
 
 def _hash(path: Path) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
@@ -167,9 +163,4 @@ def _unpacked(archive: Path) -> Iterator[tuple[Path, frozenset[str]]]:
 
 
 def _read(connection: duckdb.DuckDBPyConnection, query: str, file: Path) -> list[str]:
-    return [row[0] for row in connection.execute(query.format(file=_quoted(file))).fetchall()]
-
-
-def _quoted(path: Path) -> str:
-    """A path as an SQL text."""
-    return "'" + str(path).replace("'", "''") + "'"
+    return [row[0] for row in connection.execute(query.format(file=quoted(file))).fetchall()]

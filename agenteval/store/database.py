@@ -163,6 +163,16 @@ def schema_number(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
     return number
 
 
+def has_table(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
+    """Whether there is a table or view: a database that nothing has been written to since is not migrated."""
+    return (name,) in connection.execute("SELECT table_name FROM information_schema.tables").fetchall()
+
+
+def quoted(path: Path) -> str:
+    """A path as an SQL text, for the statements that take no parameter there."""
+    return "'" + str(path).replace("'", "''") + "'"
+
+
 def _migrate(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     number = schema_number(connection, path)
     if number == VERSION:

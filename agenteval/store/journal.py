@@ -23,6 +23,7 @@ from agenteval import log
 from agenteval.errors import StoreLockedError, StoreUnreadableError, StoreUnwritableError
 from agenteval.store.database import LOCK_WAIT_S, files_folder, open_for_writing
 from agenteval.store.lines import DAMAGE, Row, parse_line
+from agenteval.store.table import insert
 from agenteval.store.tables import arrow_tables
 
 READER_WAIT_S = 1.0
@@ -242,10 +243,7 @@ def _record(text: bytes) -> Row | None:
 
 def _insert(connection: duckdb.DuckDBPyConnection, lines: list[Row]) -> None:
     for name, rows in arrow_tables(lines).items():
-        columns = ", ".join(f'"{column}"' for column in rows.column_names)
-        connection.register("incoming", rows)
-        connection.execute(f"INSERT INTO {name} ({columns}) SELECT {columns} FROM incoming")
-        connection.unregister("incoming")
+        insert(connection, name, rows)
     for line in lines:
         _end(connection, line)
 

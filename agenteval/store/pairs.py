@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from agenteval.records import Turn
 from agenteval.store import tables
-from agenteval.store.database import open_for_reading
+from agenteval.store.database import open_for_reading, quoted
 from agenteval.store.lines import Row
 from agenteval.store.reader import Groups, RunReader, stream_rows
 
@@ -140,6 +140,5 @@ def _both(a: RunReader, b: RunReader) -> Iterator[tuple[duckdb.DuckDBPyConnectio
         # Opened by itself first: a file that is missing, damaged or newer is then told in our words.
         with open_for_reading(b.path):
             pass
-        path = str(b.path.absolute()).replace("'", "''")
-        connection.execute(f"ATTACH '{path}' AS other (READ_ONLY)")
+        connection.execute(f"ATTACH {quoted(b.path.absolute())} AS other (READ_ONLY)")
         yield connection, "other"

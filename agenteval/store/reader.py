@@ -27,7 +27,7 @@ from agenteval.records import (
 )
 from agenteval.schema import RUN_SUMMARY
 from agenteval.store import tables
-from agenteval.store.database import open_for_reading
+from agenteval.store.database import has_table, open_for_reading
 from agenteval.store.journal import recover_for_reading
 from agenteval.store.lines import Row
 
@@ -144,9 +144,8 @@ class RunReader:
         return [tables.FROM_ROW[table](row) for row in rows]
 
     def _has(self, table: str) -> bool:
-        """Whether the database has a table or view: one that nothing has been written to since is not migrated."""
         with open_for_reading(self.path) as connection:
-            return (table,) in connection.execute("SELECT table_name FROM information_schema.tables").fetchall()
+            return has_table(connection, table)
 
     def _rows(self, query: str) -> list[Row]:
         return list(self._stream(query, [self.run_id]))

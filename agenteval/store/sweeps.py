@@ -8,14 +8,65 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from agenteval.digest import canonical_json
 from agenteval.errors import UnknownNameError
 from agenteval.records import CellOutcome, ComparedPair, SweepRecord
-from agenteval.store.database import open_for_reading, open_for_writing
+from agenteval.store.database import has_table, open_for_reading, open_for_writing
 from agenteval.store.journal import recover_for_reading
+from agenteval.store.lines import fields_of, with_moments
 from agenteval.store.reader import stream_rows
+from agenteval.store.table import BOOL, INT, MOMENT, REAL, TEXT, Table, insert
 
-_JSON_FIELDS = frozenset({"values", "definition"})
+_SWEEPS = Table(
+    name="sweeps",
+    columns={
+        "sweep_id": TEXT,
+        "name": TEXT,
+        "description": TEXT,
+        "definition": TEXT,
+        "started_at": MOMENT,
+        "elapsed_s": REAL,
+    },
+    json_columns=frozenset({"definition"}),
+)
+_CELLS = Table(
+    name="sweep_cells",
+    columns={
+        "sweep_id": TEXT,
+        "cell": TEXT,
+        "place": INT,
+        "values": TEXT,
+        "reference": TEXT,
+        "status": TEXT,
+        "run_id": TEXT,
+        "message": TEXT,
+        "elapsed_s": REAL,
+    },
+    json_columns=frozenset({"values"}),
+)
+_PAIRS = Table(
+    name="sweep_pairs",
+    columns={
+        "sweep_id": TEXT,
+        "cell": TEXT,
+        "against": TEXT,
+        "task": TEXT,
+        "variant": TEXT,
+        "sample": INT,
+        "repeat_a": INT,
+        "repeat_b": INT,
+        "episode_a": TEXT,
+        "episode_b": TEXT,
+        "passed_a": BOOL,
+        "passed_b": BOOL,
+        "level": TEXT,
+        "turn": INT,
+        "token": INT,
+        "margin_a": REAL,
+        "margin_b": REAL,
+        "cause_kind": TEXT,
+        "cause": TEXT,
+    },
+)
 
 
 def write_sweep(path: Path, sweep: SweepRecord, outcomes: Sequence[CellOutcome], pairs: Sequence[ComparedPair]) -> None:
@@ -26,27 +77,13 @@ def write_sweep(path: Path, sweep: SweepRecord, outcomes: Sequence[CellOutcome],
     """
     with open_for_writing(path) as connection:
         connection.begin()
-        for table, records in (
-            ("sweeps", [sweep]),
-            ("sweep_cells", outcomes),
-            ("sweep_pairs", pairs),
-        ):
-            rows = [_row(record, sweep.sweep_id, place) for place, record in enumerate(records)]
-            if rows:
-                columns = ", ".join(f'"{name}"' for name in rows[0])
-                marks = ", ".join("?" for _ in rows[0])
-                connection.executemany(
-                    f"INSERT INTO {table} ({columns}) VALUES ({marks})", [list(row.values()) for row in rows]
-                )
+        for table, records in ((_SWEEPS, [sweep]), (_CELLS, outcomes), (_PAIRS, pairs)):
+            shared = {"sweep_id": sweep.sweep_id}
+            rows = [
+                with_moments({**shared, "place": place, **fields_of(record)}) for place, record in enumerate(records)
+            ]
+            insert(connection, table.name, table.to_arrow(rows))
         connection.commit()
-
-
-def _row(record: Any, sweep_id: str, place: int) -> dict[str, Any]:
-    fields: dict[str, Any] = {"sweep_id": sweep_id}
-    fields |= {item.name: getattr(record, item.name) for item in dataclasses.fields(record)}
-    if isinstance(record, CellOutcome):
-        fields["place"] = place
-    return {name: canonical_json(value) if name in _JSON_FIELDS else value for name, value in fields.items()}
 
 
 def read_sweep(path: Path, sweep_id: str) -> tuple[SweepRecord, tuple[CellOutcome, ...], tuple[ComparedPair, ...]]:
@@ -56,7 +93,7 @@ def read_sweep(path: Path, sweep_id: str) -> tuple[SweepRecord, tuple[CellOutcom
         UnknownNameError: If the database has no such sweep.
         StoreError: If it cannot be read.
     """
-    sweeps = list(_records(path, SweepRecord, "sweeps", sweep_id, ""))
+    sweeps = list(_records(path, SweepRecord, _SWEEPS, sweep_id, ""))
     if not sweeps:
         raise UnknownNameError(
             what="sweep",
@@ -64,8 +101,8 @@ def read_sweep(path: Path, sweep_id: str) -> tuple[SweepRecord, tuple[CellOutcom
             known=sweep_ids(path),
             advice="List them with: agenteval sql 'from sweeps'",
         )
-    cells = tuple(_records(path, CellOutcome, "sweep_cells", sweep_id, "ORDER BY place"))
-    pairs = tuple(_records(path, ComparedPair, "sweep_pairs", sweep_id, "ORDER BY rowid"))
+    cells = tuple(_records(path, CellOutcome, _CELLS, sweep_id, "ORDER BY place"))
+    pairs = tuple(_records(path, ComparedPair, _PAIRS, sweep_id, "ORDER BY rowid"))
     return sweeps[0], cells, pairs
 
 
@@ -73,19 +110,19 @@ def sweep_ids(path: Path) -> list[str]:
     """Ids of all sweeps, oldest first; none in a database that is older than sweeps."""
     recover_for_reading(path)
     with open_for_reading(path) as connection:
-        tables = connection.execute("SELECT table_name FROM information_schema.tables").fetchall()
-        if ("sweeps",) not in tables:
+        if not has_table(connection, _SWEEPS.name):
             return []
         return [row[0] for row in connection.execute("SELECT sweep_id FROM sweeps ORDER BY started_at").fetchall()]
 
 
-def _records(path: Path, kind: type[Any], table: str, sweep_id: str, order: str) -> Iterator[Any]:
+def _records(path: Path, kind: type[Any], table: Table, sweep_id: str, order: str) -> Iterator[Any]:
     names = [item.name for item in dataclasses.fields(kind)]
     columns = ", ".join(f'"{name}"' for name in names)
     with open_for_reading(path) as connection:
-        result = connection.execute(f"SELECT {columns} FROM {table} WHERE sweep_id = ? {order}", [sweep_id])
+        result = connection.execute(f"SELECT {columns} FROM {table.name} WHERE sweep_id = ? {order}", [sweep_id])
         for row in stream_rows(result):
-            yield kind(**{name: json.loads(value) if name in _JSON_FIELDS else value for name, value in row.items()})
+            parsed = {name: json.loads(row[name]) for name in names if name in table.json_columns}
+            yield kind(**row | parsed)
 
 
 def finished_runs(path: Path, *, contract_digest: str) -> list[tuple[str, Any]]:

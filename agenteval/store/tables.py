@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, NotRequired
 
 import pyarrow as pa
 import pydantic
 from typing_extensions import TypedDict
 
-from agenteval.digest import canonical_json, compact_json
 from agenteval.errors import DamagedRecordError
 from agenteval.loading import wrong_fields
 from agenteval.records import (
@@ -31,125 +29,102 @@ from agenteval.records import (
     Turn,
 )
 from agenteval.store.lines import DAMAGE, Row
-
-_MOMENT = pa.timestamp("us", tz="UTC")
-_TEXT, _INT, _BOOL, _REAL = pa.string(), pa.int32(), pa.bool_(), pa.float64()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """One table that records are appended to."""
-
-    name: str
-    columns: Mapping[str, pa.DataType]
-    json_columns: frozenset[str] = frozenset()
-    keeps_order: bool = False
-    """Whether the keys of its JSON stay in their order: a chat template writes a request's into the prompt."""
-
-    def to_arrow(self, rows: list[Row]) -> pa.Table:
-        """Rows as an Arrow table; JSON columns as text, canonical unless the order of keys matters."""
-        text = compact_json if self.keeps_order else canonical_json
-        arrays = [
-            pa.array([text(row[name]) if name in self.json_columns else row[name] for row in rows], type=kind)
-            for name, kind in self.columns.items()
-        ]
-        return pa.table(dict(zip(self.columns, arrays, strict=True)))
-
+from agenteval.store.table import BOOL, INT, MOMENT, REAL, TEXT, Table
 
 RUNS = Table(
     name="runs",
     columns={
-        "run_id": _TEXT,
-        "suite": _TEXT,
-        "suite_digest": _TEXT,
-        "contract": _TEXT,
-        "contract_digest": _TEXT,
-        "contract_fields": _TEXT,
-        "model": _TEXT,
-        "model_digest": _TEXT,
-        "agent": _TEXT,
-        "samples": _INT,
-        "repeats": _INT,
-        "planned_episodes": _INT,
-        "started_at": _MOMENT,
-        "agenteval_version": _TEXT,
-        "facts": _TEXT,
-        "status": _TEXT,
+        "run_id": TEXT,
+        "suite": TEXT,
+        "suite_digest": TEXT,
+        "contract": TEXT,
+        "contract_digest": TEXT,
+        "contract_fields": TEXT,
+        "model": TEXT,
+        "model_digest": TEXT,
+        "agent": TEXT,
+        "samples": INT,
+        "repeats": INT,
+        "planned_episodes": INT,
+        "started_at": MOMENT,
+        "agenteval_version": TEXT,
+        "facts": TEXT,
+        "status": TEXT,
     },
     json_columns=frozenset({"contract_fields", "facts"}),
 )
 TASKS = Table(
     name="tasks",
-    columns={"run_id": _TEXT, "task": _TEXT, "variant": _TEXT, "tags": pa.list_(_TEXT), "definition": _TEXT},
+    columns={"run_id": TEXT, "task": TEXT, "variant": TEXT, "tags": pa.list_(TEXT), "definition": TEXT},
     json_columns=frozenset({"definition"}),
 )
 BOOTS = Table(
     name="boots",
     columns={
-        "boot_id": _TEXT,
-        "run_id": _TEXT,
-        "is_managed": _BOOL,
-        "started_at": _MOMENT,
-        "ready_s": _REAL,
-        "base_url": _TEXT,
-        "argv": pa.list_(_TEXT),
-        "env": _TEXT,
-        "facts": _TEXT,
+        "boot_id": TEXT,
+        "run_id": TEXT,
+        "is_managed": BOOL,
+        "started_at": MOMENT,
+        "ready_s": REAL,
+        "base_url": TEXT,
+        "argv": pa.list_(TEXT),
+        "env": TEXT,
+        "facts": TEXT,
     },
     json_columns=frozenset({"env", "facts"}),
 )
 EPISODES = Table(
     name="episodes",
     columns={
-        "episode_id": _TEXT,
-        "run_id": _TEXT,
-        "boot_id": _TEXT,
-        "position": _INT,
-        "task": _TEXT,
-        "variant": _TEXT,
-        "sample": _INT,
-        "repeat": _INT,
-        "seed": _INT,
-        "cache_salt": _TEXT,
-        "status": _TEXT,
-        "stop_reason": _TEXT,
-        "message": _TEXT,
-        "answer": _TEXT,
-        "world": _TEXT,
-        "turns": _INT,
-        "started_at": _MOMENT,
-        "elapsed_s": _REAL,
+        "episode_id": TEXT,
+        "run_id": TEXT,
+        "boot_id": TEXT,
+        "position": INT,
+        "task": TEXT,
+        "variant": TEXT,
+        "sample": INT,
+        "repeat": INT,
+        "seed": INT,
+        "cache_salt": TEXT,
+        "status": TEXT,
+        "stop_reason": TEXT,
+        "message": TEXT,
+        "answer": TEXT,
+        "world": TEXT,
+        "turns": INT,
+        "started_at": MOMENT,
+        "elapsed_s": REAL,
     },
     json_columns=frozenset({"world"}),
 )
 TURNS = Table(
     name="turns",
     columns={
-        "run_id": _TEXT,
-        "boot_id": _TEXT,
-        "episode_id": _TEXT,
-        "turn": _INT,
-        "kind": _TEXT,
-        "started_at": _MOMENT,
-        "elapsed_s": _REAL,
-        "queued_s": _REAL,
-        "requests_in_flight": _INT,
-        "request": _TEXT,
-        "messages_kept": _INT,
-        "messages_added": _TEXT,
-        "prompt_tokens": _INT,
-        "prompt_kept": _INT,
-        "prompt_added": pa.list_(_INT),
-        "is_continuous": _BOOL,
-        "output_ids": pa.list_(_INT),
-        "output_tokens": pa.list_(_TEXT),
+        "run_id": TEXT,
+        "boot_id": TEXT,
+        "episode_id": TEXT,
+        "turn": INT,
+        "kind": TEXT,
+        "started_at": MOMENT,
+        "elapsed_s": REAL,
+        "queued_s": REAL,
+        "requests_in_flight": INT,
+        "request": TEXT,
+        "messages_kept": INT,
+        "messages_added": TEXT,
+        "prompt_tokens": INT,
+        "prompt_kept": INT,
+        "prompt_added": pa.list_(INT),
+        "is_continuous": BOOL,
+        "output_ids": pa.list_(INT),
+        "output_tokens": pa.list_(TEXT),
         "logprobs": pa.list_(pa.float32()),
-        "runner_up_tokens": pa.list_(_TEXT),
+        "runner_up_tokens": pa.list_(TEXT),
         "runner_up_logprobs": pa.list_(pa.float32()),
-        "cached_tokens": _INT,
-        "finish_reason": _TEXT,
-        "content": _TEXT,
-        "response": _TEXT,
+        "cached_tokens": INT,
+        "finish_reason": TEXT,
+        "content": TEXT,
+        "response": TEXT,
     },
     json_columns=frozenset({"request", "messages_added", "response"}),
     keeps_order=True,
@@ -157,69 +132,69 @@ TURNS = Table(
 TOOL_CALLS = Table(
     name="tool_calls",
     columns={
-        "run_id": _TEXT,
-        "episode_id": _TEXT,
-        "turn": _INT,
-        "call": _INT,
-        "call_id": _TEXT,
-        "server_call_id": _TEXT,
-        "tool": _TEXT,
-        "arguments": _TEXT,
-        "result": _TEXT,
-        "error": _TEXT,
-        "is_broken": _BOOL,
-        "state_digest": _TEXT,
-        "world_patch": _TEXT,
-        "is_repeatable": _BOOL,
-        "fault": _TEXT,
+        "run_id": TEXT,
+        "episode_id": TEXT,
+        "turn": INT,
+        "call": INT,
+        "call_id": TEXT,
+        "server_call_id": TEXT,
+        "tool": TEXT,
+        "arguments": TEXT,
+        "result": TEXT,
+        "error": TEXT,
+        "is_broken": BOOL,
+        "state_digest": TEXT,
+        "world_patch": TEXT,
+        "is_repeatable": BOOL,
+        "fault": TEXT,
     },
     json_columns=frozenset({"world_patch"}),
 )
 GRADES = Table(
     name="grades",
     columns={
-        "run_id": _TEXT,
-        "episode_id": _TEXT,
-        "check": _INT,
-        "kind": _TEXT,
-        "passed": _BOOL,
-        "reason": _TEXT,
-        "weight": _REAL,
+        "run_id": TEXT,
+        "episode_id": TEXT,
+        "check": INT,
+        "kind": TEXT,
+        "passed": BOOL,
+        "reason": TEXT,
+        "weight": REAL,
     },
 )
 EVIDENCE = Table(
     name="evidence",
     columns={
-        "run_id": _TEXT,
-        "clause": _TEXT,
-        "fact": _TEXT,
-        "verdict": _TEXT,
-        "expected": _TEXT,
-        "observed": _TEXT,
-        "detail": _TEXT,
+        "run_id": TEXT,
+        "clause": TEXT,
+        "fact": TEXT,
+        "verdict": TEXT,
+        "expected": TEXT,
+        "observed": TEXT,
+        "detail": TEXT,
     },
     json_columns=frozenset({"detail"}),
 )
 DIVERGENCES = Table(
     name="divergences",
     columns={
-        "run_id": _TEXT,
-        "episode_a": _TEXT,
-        "episode_b": _TEXT,
-        "task": _TEXT,
-        "variant": _TEXT,
-        "sample": _INT,
-        "repeat_a": _INT,
-        "repeat_b": _INT,
-        "level": _TEXT,
-        "turn": _INT,
-        "token": _INT,
-        "text_a": _TEXT,
-        "text_b": _TEXT,
-        "margin_a": _REAL,
-        "margin_b": _REAL,
-        "cause": _TEXT,
-        "cause_kind": _TEXT,
+        "run_id": TEXT,
+        "episode_a": TEXT,
+        "episode_b": TEXT,
+        "task": TEXT,
+        "variant": TEXT,
+        "sample": INT,
+        "repeat_a": INT,
+        "repeat_b": INT,
+        "level": TEXT,
+        "turn": INT,
+        "token": INT,
+        "text_a": TEXT,
+        "text_b": TEXT,
+        "margin_a": REAL,
+        "margin_b": REAL,
+        "cause": TEXT,
+        "cause_kind": TEXT,
     },
 )
 _LATER: Row = {"fault": None, "is_broken": None}
